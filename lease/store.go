@@ -1,0 +1,156 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// ErrLost says that a grant is no longer the one that Redis holds.
+var ErrLost = errors.New("lease is no longer held")
+
+// ErrForeign says that a key of the session has a type that the fleet does not
+// write. Such a key belongs to somebody else and is never touched.
+var ErrForeign = errors.New("key has a foreign type")
+
+// NoExpiry is the remaining time of a lease key that never runs out.
+const NoExpiry = time.Duration(-1)
+
+// Store grants, extends and ends leases. All methods take many leases a call,
+// are atomic per lease, answer in the order of their arguments with one answer
+// each, and may be called from any goroutine. A call ends by its context's
+// deadline. An answer whose Err is set means "unknown": the lease must be taken
+// as lost for work and as possibly held for claiming.
+type Store interface {
+	// Acquire takes each lease that is free. A lease that the holder has already
+	// is granted with its present token, and its TTL starts anew.
+	Acquire(ctx context.Context, holder string, claims []Claim) []Outcome
+	// Renew restarts the TTL of each grant that still holds, in one go for all
+	// leases of one TTL.
+	Renew(ctx context.Context, grants []Grant, ttl time.Duration) []Verdict
+	// Release ends each grant that still holds and leaves all others alone.
+	Release(ctx context.Context, releases []Release) []error
+	// Look reads who holds the leases. A lease past its deadline is removed by the
+	// reading, which makes Redis announce it.
+	Look(ctx context.Context, sessions []string) []Status
+}
+
+// Claim asks for one lease.
+type Claim struct {
+	Session string
+	TTL     time.Duration
+	// Abandoned, when not empty, names a holder whose lease has no expiry: it is
+	// taken over if it is still held by that holder and still has none.
+	Abandoned string
+}
+
+// Outcome answers one claim.
+type Outcome struct {
+	Session string
+	Granted bool
+	// Already says that the lease was the holder's before this claim.
+	Already bool
+	// Fresh says that no token counter existed: a new session, or lost data.
+	Fresh bool
+	// Holder and Token describe the lease as it stands after the claim.
+	Holder string
+	Token  Token
+	// Remaining is how long a lease held by another still lives, or NoExpiry.
+	Remaining time.Duration
+	// Wait is how long a granted session's next due start is away; zero when due.
+	Wait time.Duration
+	// Err is ErrForeign, or says why the outcome is unknown.
+	Err error
+}
+
+// Verdict answers one renewal: nil Err renewed, ErrLost (the lease is missing, or
+// Holder has it), ErrForeign, anything else unknown.
+type Verdict struct {
+	// Holder is who has the lease instead; empty when it is missing.
+	Holder string
+	Err    error
+}
+
+// Release asks to end one grant.
+type Release struct {
+	Grant
+
+	// Forget drops the session's state too, since its document has gone.
+	Forget bool
+}
+
+// Status is one lease as Redis has it.
+type Status struct {
+	Session string
+	// Holder is empty when the lease is free.
+	Holder string
+	// Remaining is how long the lease still lives, or NoExpiry.
+	Remaining time.Duration
+	// Err is ErrForeign, or says why the status is unknown.
+	Err error
+}
+
+// Ledger checks and records polls. Both calls compare holder and token in the
+// same script that writes, and answer ErrLost when they do not match.
+type Ledger interface {
+	// Begin records the start of a poll, if the grant holds, no other poll of the
+	// session is in flight and the session is due.
+	Begin(ctx context.Context, g Grant, slot Slot) (Start, error)
+	// Finish records the end of a poll that Begin let start.
+	Finish(ctx context.Context, g Grant, r Result) error
+}
+
+// Slot says what is about to be polled.
+type Slot struct {
+	Interval time.Duration
+	// Bound is the longest that the poll can take.
+	Bound time.Duration
+}
+
+// Start answers Begin. Times are of the Redis server's clock.
+type Start struct {
+	// Wait is more than zero when the poll may not start yet.
+	Wait time.Duration
+	// At is the recorded start; Due is the slot that it serves (zero for a first
+	// poll).
+	At, Due time.Time
+	// Failures counts the failed polls in a row before this one, fleet-wide.
+	Failures int
+}
+
+// Result is what one poll brought, and when the session is due again. Times are
+// of the Redis server's clock, derived from Start.
+type Result struct {
+	OK    bool
+	Class string // success, or the class of the failure
+	Error string
+
+	Status   int
+	Bytes    int64
+	Due      time.Time // the slot that the poll served
+	Started  time.Time
+	Duration time.Duration
+
+	NextDue  time.Time
+	RetryAt  time.Time // zero unless failed
+	Failures int
+}
+
+// Member is one heartbeat key.
+type Member struct {
+	Instance string
+	// Remaining is how long the heartbeat still lives; zero when it is gone.
+	Remaining time.Duration
+}
+
+// Members keeps and reads the heartbeat keys.
+type Members interface {
+	// Beat writes the instance's heartbeat.
+	Beat(ctx context.Context, instance string, ttl time.Duration) error
+	// Leave removes the instance's heartbeat.
+	Leave(ctx context.Context, instance string) error
+	// List finds all live instances by scanning.
+	List(ctx context.Context) ([]Member, error)
+	// Check reads the heartbeats of the instances named, in their order.
+	Check(ctx context.Context, instances []string) ([]Member, error)
+}

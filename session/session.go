@@ -1,0 +1,77 @@
+package session
+
+import (
+	"context"
+	"time"
+)
+
+// Kind says who works on a session, and how.
+type Kind string
+
+// The kinds of sessions.
+const (
+	HTTP     Kind = "http"     // polled with an HTTP request
+	Log      Kind = "log"      // writes one log line a run
+	External Kind = "external" // never polled by a node
+)
+
+// OnFailure says what a holder does with the lease after a failed poll.
+type OnFailure string
+
+// What can be done with the lease of a session whose poll failed.
+const (
+	Keep    OnFailure = "keep"
+	Release OnFailure = "release"
+)
+
+// Session is one poll target, decoded and checked. It is never changed after
+// Decode returned it, so it may be shared between goroutines.
+type Session struct {
+	ID   string
+	Kind Kind
+
+	URL     string
+	Method  string
+	Headers map[string]string
+	Body    string
+	Expect  Expect
+
+	Interval  time.Duration
+	Timeout   time.Duration
+	LeaseTTL  time.Duration // zero: the node's own
+	OnFailure OnFailure
+	Paused    bool
+	Labels    map[string]string
+
+	// Fingerprint is the hash of the document's bytes: equal documents, equal
+	// fingerprints.
+	Fingerprint uint64
+}
+
+// Expect says which answers count as success.
+type Expect struct {
+	Status       []int // empty: 200 to 299
+	BodyContains string
+}
+
+// Defaults fill what a document does not name.
+type Defaults struct {
+	Interval time.Duration
+	Timeout  time.Duration
+}
+
+// Document is a session as stored. Raw is nil where there is no document.
+type Document struct {
+	ID  string
+	Raw []byte
+	// Err is set when the key has another type than a string.
+	Err error
+}
+
+// Source reads the stored documents.
+type Source interface {
+	// Scan calls each with the documents in batches. A document may come twice.
+	Scan(ctx context.Context, each func([]Document)) error
+	// Get reads the documents named, in their order; absent ones with Raw nil.
+	Get(ctx context.Context, ids []string) ([]Document, error)
+}
