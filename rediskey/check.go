@@ -1,0 +1,76 @@
+package rediskey
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxIDBytes is the length of the longest session ID.
+const MaxIDBytes = 512
+
+// ValidID says why a session ID can't be used, or nil: it has 1 to 512 bytes of
+// valid UTF-8 without NUL.
+func ValidID(id string) error {
+	switch {
+	case id == "":
+		return errors.New("the ID is empty")
+	case len(id) > MaxIDBytes:
+		return fmt.Errorf("the ID has %d bytes, more than %d", len(id), MaxIDBytes)
+	case !utf8.ValidString(id):
+		return errors.New("the ID is not valid UTF-8")
+	case strings.ContainsRune(id, 0):
+		return errors.New("the ID contains a NUL")
+	}
+
+	return nil
+}
+
+// Validate says why the prefixes can't be used, or nil.
+func (k Keys) Validate() error {
+	if err := validPrefix("key prefix", k.Prefix); err != nil {
+		return err
+	}
+	if err := validPrefix("session prefix", k.SessionPrefix); err != nil {
+		return err
+	}
+	// An open brace would take the hash tag of the state key for itself.
+	if _, tagged := hashTag(k.Prefix); !tagged && strings.Contains(k.Prefix, "{") {
+		return fmt.Errorf("key prefix %q has a brace but no complete hash tag", k.Prefix)
+	}
+
+	return k.apart()
+}
+
+// validPrefix checks one prefix by itself.
+func validPrefix(name, prefix string) error {
+	switch {
+	case prefix == "":
+		return fmt.Errorf("%s is empty", name)
+	case len(prefix) > MaxIDBytes:
+		return fmt.Errorf("%s has %d bytes, more than %d", name, len(prefix), MaxIDBytes)
+	case !utf8.ValidString(prefix):
+		return fmt.Errorf("%s is not valid UTF-8", name)
+	case strings.ContainsRune(prefix, 0):
+		return fmt.Errorf("%s contains a NUL", name)
+	}
+
+	return nil
+}
+
+// apart checks that no key can be both a document and one of the fleet's.
+func (k Keys) apart() error {
+	rest, nested := strings.CutPrefix(k.SessionPrefix, k.Prefix)
+	if !nested {
+		return nil
+	}
+	for _, part := range []string{leasePart, nodePart, statePart} {
+		if strings.HasPrefix(rest, part) || strings.HasPrefix(part, rest) {
+			return fmt.Errorf("session prefix %q collides with the fleet's keys %q",
+				k.SessionPrefix, k.Prefix+part)
+		}
+	}
+
+	return nil
+}
