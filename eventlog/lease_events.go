@@ -1,0 +1,124 @@
+package eventlog
+
+import "time"
+
+// LeaseAcquired says that this node holds a session from now on.
+type LeaseAcquired struct {
+	Session string
+	Version int64
+	// Trigger is what led to the claim: an event, a timer, a scan.
+	Trigger string
+	// Previous is the holder before, where known.
+	Previous string
+	// Takeover counts from the old lease's deadline or release; below zero when
+	// unknown.
+	Takeover time.Duration
+}
+
+func (LeaseAcquired) head() head { return head{Info, "lease.acquired", "lease acquired"} }
+
+func (e LeaseAcquired) fields(l *line) {
+	l.grant(e.Session, e.Version)
+	l.opt("trigger", e.Trigger)
+	l.opt("previous", e.Previous)
+	if e.Takeover >= 0 {
+		l.ms("takeover_ms", e.Takeover)
+	}
+}
+
+// LeaseAcquireFailed says that a claim did not succeed: another holds the lease
+// (debug), or the outcome is unknown (warn, Err set).
+type LeaseAcquireFailed struct {
+	Session string
+	Holder  string
+	Err     error
+}
+
+func (e LeaseAcquireFailed) head() head {
+	if e.Err != nil {
+		return head{Warn, "lease.acquire_failed", "lease could not be acquired"}
+	}
+	return head{Debug, "lease.acquire_failed", "another holds the lease"}
+}
+
+func (e LeaseAcquireFailed) fields(l *line) {
+	l.session(e.Session)
+	l.opt("holder", e.Holder)
+	l.err(e.Err)
+}
+
+// LeaseReleased says that this node gave a lease back.
+type LeaseReleased struct {
+	Session string
+	Version int64
+	// Reason is shutdown, rebalance, paused, deleted, failure or api.
+	Reason string
+}
+
+func (LeaseReleased) head() head { return head{Info, "lease.released", "lease released"} }
+
+func (e LeaseReleased) fields(l *line) {
+	l.grant(e.Session, e.Version)
+	l.reason(e.Reason)
+}
+
+// LeaseRenewed says that a lease's TTL started anew.
+type LeaseRenewed struct {
+	Session string
+	Version int64
+}
+
+func (LeaseRenewed) head() head { return head{Debug, "lease.renewed", "lease renewed"} }
+
+func (e LeaseRenewed) fields(l *line) { l.grant(e.Session, e.Version) }
+
+// LeaseRenewFailed says that the outcome of a renewal is unknown. No new poll
+// starts until one succeeds.
+type LeaseRenewFailed struct {
+	Session string
+	Version int64
+	Err     error
+	// Remaining is the trust that is left in the lease.
+	Remaining time.Duration
+}
+
+func (LeaseRenewFailed) head() head {
+	return head{Warn, "lease.renew_failed", "lease could not be renewed"}
+}
+
+func (e LeaseRenewFailed) fields(l *line) {
+	l.grant(e.Session, e.Version)
+	l.ms("remaining_ms", e.Remaining)
+	l.err(e.Err)
+}
+
+// LeaseExpired says that the trust in a lease of this node ran out.
+type LeaseExpired struct {
+	Session string
+	Version int64
+	Reason  string
+}
+
+func (LeaseExpired) head() head { return head{Warn, "lease.expired", "lease ran out"} }
+
+func (e LeaseExpired) fields(l *line) {
+	l.grant(e.Session, e.Version)
+	l.reason(e.Reason)
+}
+
+// LeaseLost says that Redis no longer has this node's lease.
+type LeaseLost struct {
+	Session string
+	Version int64
+	Reason  string
+	// Holder is who has the lease instead; empty when nobody has.
+	Holder string
+}
+
+func (LeaseLost) head() head { return head{Warn, "lease.lost", "lease lost"} }
+
+func (e LeaseLost) fields(l *line) {
+	l.grant(e.Session, e.Version)
+	l.opt("holder", e.Holder)
+	l.reason(e.Reason)
+}

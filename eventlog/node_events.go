@@ -1,0 +1,135 @@
+package eventlog
+
+import "time"
+
+// NodeStarting is a node's first line.
+type NodeStarting struct {
+	// Version is the program's version.
+	Version string
+	PID     int
+	// Settings are the effective settings by variable name, secrets masked.
+	Settings map[string]string
+}
+
+func (NodeStarting) head() head { return head{Info, "node.starting", "node is starting"} }
+
+func (e NodeStarting) fields(l *line) {
+	l.str("node_version", e.Version)
+	l.num("pid", int64(e.PID))
+	l.dict("settings", e.Settings)
+}
+
+// NodeReady says that the node has joined the fleet and takes sessions.
+type NodeReady struct {
+	// HTTPAddr is where the node listens; empty without an HTTP server.
+	HTTPAddr string
+	// Redis is the address of the server, without credentials.
+	Redis string
+}
+
+func (NodeReady) head() head { return head{Info, "node.ready", "node is ready"} }
+
+func (e NodeReady) fields(l *line) {
+	l.opt("http_addr", e.HTTPAddr)
+	l.opt("redis", scrub(e.Redis))
+}
+
+// NodeDraining says that a graceful stop has begun.
+type NodeDraining struct {
+	Reason string
+	// Leases counts the leases that are still held.
+	Leases int
+}
+
+func (NodeDraining) head() head {
+	return head{Info, "node.draining", "node hands back its leases"}
+}
+
+func (e NodeDraining) fields(l *line) {
+	l.reason(e.Reason)
+	l.num("leases", int64(e.Leases))
+}
+
+// NodeStopped is a node's last line.
+type NodeStopped struct {
+	Reason string
+	// LeasesLeft counts the leases that were left to run out.
+	LeasesLeft int
+	// Duration is how long the stop took.
+	Duration time.Duration
+}
+
+func (NodeStopped) head() head { return head{Info, "node.stopped", "node has stopped"} }
+
+func (e NodeStopped) fields(l *line) {
+	l.reason(e.Reason)
+	l.num("leases_left", int64(e.LeasesLeft))
+	l.ms("duration_ms", e.Duration)
+}
+
+// NodeFenced says that the node can't keep its place in the fleet and works on
+// nothing until it can.
+type NodeFenced struct {
+	Reason string
+	Err    error
+}
+
+func (NodeFenced) head() head {
+	return head{Error, "node.fenced", "node is cut off from the fleet and polls nothing"}
+}
+
+func (e NodeFenced) fields(l *line) {
+	l.reason(e.Reason)
+	l.err(e.Err)
+}
+
+// NodeUnfenced ends a NodeFenced.
+type NodeUnfenced struct {
+	// Duration is how long the node was fenced.
+	Duration time.Duration
+}
+
+func (NodeUnfenced) head() head {
+	return head{Info, "node.unfenced", "node is back in the fleet"}
+}
+
+func (e NodeUnfenced) fields(l *line) { l.ms("duration_ms", e.Duration) }
+
+// RedisDown says that Redis stopped answering.
+type RedisDown struct{ Err error }
+
+func (RedisDown) head() head { return head{Warn, "redis.down", "Redis does not answer"} }
+
+func (e RedisDown) fields(l *line) { l.err(e.Err) }
+
+// RedisUp says that Redis answers again.
+type RedisUp struct{}
+
+func (RedisUp) head() head { return head{Info, "redis.up", "Redis answers again"} }
+
+func (RedisUp) fields(*line) {}
+
+// SettingsWarning names a setting, of the node or of Redis, that works but has a
+// price.
+type SettingsWarning struct{ Reason string }
+
+func (SettingsWarning) head() head {
+	return head{Warn, "settings.warning", "a setting deserves attention"}
+}
+
+func (e SettingsWarning) fields(l *line) { l.reason(e.Reason) }
+
+// ActorFailed says that an actor panicked. It has been stopped or replaced.
+type ActorFailed struct {
+	Actor  string
+	Reason string
+	Stack  string
+}
+
+func (ActorFailed) head() head { return head{Error, "actor.failed", "an actor failed"} }
+
+func (e ActorFailed) fields(l *line) {
+	l.reason(e.Reason)
+	l.str("actor", e.Actor)
+	l.opt("stack", scrub(e.Stack))
+}

@@ -1,0 +1,105 @@
+package eventlog
+
+import "time"
+
+// PollStarted says that a poll was allowed and began.
+type PollStarted struct {
+	Session string
+	Version int64
+}
+
+func (PollStarted) head() head { return head{Debug, "poll.started", "poll started"} }
+
+func (e PollStarted) fields(l *line) { l.grant(e.Session, e.Version) }
+
+// PollSucceeded says that a poll brought what the session expects.
+type PollSucceeded struct {
+	Session  string
+	Version  int64
+	Duration time.Duration
+	// Status is the HTTP status; zero for other kinds.
+	Status int
+}
+
+func (PollSucceeded) head() head { return head{Debug, "poll.succeeded", "poll succeeded"} }
+
+func (e PollSucceeded) fields(l *line) {
+	l.grant(e.Session, e.Version)
+	l.ms("duration_ms", e.Duration)
+	if e.Status != 0 {
+		l.num("status", int64(e.Status))
+	}
+}
+
+// PollFailed says that a poll failed. Repeat marks all but the first of a row of
+// equal failures: those are lines at debug.
+type PollFailed struct {
+	Session string
+	Version int64
+	// Class is the class of the failure, such as timeout or connect_error.
+	Class    string
+	Err      error
+	Duration time.Duration
+	// Failures counts the failed polls in a row, this one included.
+	Failures int
+	Repeat   bool
+}
+
+func (e PollFailed) head() head {
+	if e.Repeat {
+		return head{Debug, "poll.failed", "poll failed again"}
+	}
+	return head{Warn, "poll.failed", "poll failed"}
+}
+
+func (e PollFailed) fields(l *line) {
+	l.grant(e.Session, e.Version)
+	l.reason(e.Class)
+	l.num("failures", int64(e.Failures))
+	l.ms("duration_ms", e.Duration)
+	l.err(e.Err)
+}
+
+// PollRecovered says that a poll succeeded after failures.
+type PollRecovered struct {
+	Session string
+	Version int64
+	// Failures counts the failed polls in a row before this one.
+	Failures int
+}
+
+func (PollRecovered) head() head {
+	return head{Info, "poll.recovered", "poll succeeded after failures"}
+}
+
+func (e PollRecovered) fields(l *line) {
+	l.grant(e.Session, e.Version)
+	l.num("failures", int64(e.Failures))
+}
+
+// PollLogged is what a session of kind log does: its poll is this line.
+type PollLogged struct {
+	Session string
+	Version int64
+}
+
+func (PollLogged) head() head { return head{Info, "poll.logged", "sample task ran"} }
+
+func (e PollLogged) fields(l *line) { l.grant(e.Session, e.Version) }
+
+// ResultFenced says that a result came with a token that is no longer current and
+// was refused.
+type ResultFenced struct {
+	Session string
+	Version int64
+	Err     error
+}
+
+func (ResultFenced) head() head {
+	return head{Error, "result.fenced", "result of an old lease was refused"}
+}
+
+func (e ResultFenced) fields(l *line) {
+	l.grant(e.Session, e.Version)
+	l.err(e.Err)
+}
