@@ -98,6 +98,7 @@ func (l *Log) admit(level Level, name string) (Level, bool) {
 
 // begin starts a line with what every line has.
 func (l *Log) begin(level Level, name, text string) line {
+	//nolint:zerologlint // whoever began the line sends it
 	ln := line{e: l.json.Log(), left: maxLine - len("{}\n")}
 	ln.raw("time", time.Now().UTC().Format(timeLayout))
 	ln.raw("level", string(level))
