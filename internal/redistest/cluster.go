@@ -1,0 +1,103 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	masters     = 3
+	slots       = 16384
+	joinTimeout = 20 * time.Second
+)
+
+// Cluster is a Redis Cluster of three masters without replicas.
+type Cluster struct{ Nodes []*Server }
+
+// StartCluster runs a cluster until the test ends and returns when it is whole.
+func StartCluster(t testing.TB) *Cluster {
+	t.Helper()
+	c := &Cluster{}
+	ports := make([]int, masters)
+	for i := range masters {
+		ports[i] = FreePort(t)
+		c.Nodes = append(c.Nodes, StartServer(t, "--cluster-enabled", "yes",
+			"--cluster-port", strconv.Itoa(ports[i]), "--cluster-node-timeout", "3000"))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), joinTimeout)
+	defer cancel()
+	if err := c.join(ctx, ports); err != nil {
+		t.Fatalf("create a cluster: %v", err)
+	}
+	return c
+}
+
+// Addrs lists host:port of all nodes.
+func (c *Cluster) Addrs() []string {
+	addrs := make([]string, len(c.Nodes))
+	for i, n := range c.Nodes {
+		addrs[i] = n.Addr()
+	}
+	return addrs
+}
+
+// URL is the cluster as LEASEHOLD_REDIS_URL takes it.
+func (c *Cluster) URL() string { return "redis://" + strings.Join(c.Addrs(), ",") }
+
+// Client returns a cluster client for tests. Close it.
+func (c *Cluster) Client() *redis.ClusterClient {
+	return redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: c.Addrs(), Protocol: 2, ContextTimeoutEnabled: true,
+		DialTimeout: time.Second, ReadTimeout: 2 * time.Second, WriteTimeout: 2 * time.Second,
+		ClusterStateReloadInterval: time.Second, DisableIdentity: true,
+		MaintNotificationsConfig: maintDisabled(),
+	})
+}
+
+// join gives each node its share of the slots, introduces all to the first, and
+// waits until every node finds the cluster whole.
+func (c *Cluster) join(ctx context.Context, ports []int) error {
+	first := c.Nodes[0]
+	for i, n := range c.Nodes {
+		client := n.Client()
+		defer func() { _ = client.Close() }()
+		for _, args := range [][]any{
+			{"CLUSTER", "ADDSLOTSRANGE", i * slots / masters, (i+1)*slots/masters - 1},
+			{"CLUSTER", "SET-CONFIG-EPOCH", i + 1},
+			{"CLUSTER", "MEET", "127.0.0.1", first.Port, ports[0]},
+		} {
+			if err := client.Do(ctx, args...).Err(); err != nil {
+				return fmt.Errorf("%v: %w", args, err)
+			}
+		}
+	}
+	for _, n := range c.Nodes {
+		if err := n.awaitCluster(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Server) awaitCluster(ctx context.Context) error {
+	client := s.Client()
+	defer func() { _ = client.Close() }()
+	for {
+		info, err := client.ClusterInfo(ctx).Result()
+		if err == nil && strings.Contains(info, "cluster_state:ok") &&
+			strings.Contains(info, "cluster_known_nodes:"+strconv.Itoa(masters)) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("node %s does not see a whole cluster: %s: %w", s.Addr(), info, ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,25 @@
+// Package redistest gives tests a Redis: one in memory that lives in a bubble of
+// virtual time ([Mini]), and real redis-server processes ([Server], [Cluster]).
+//
+// # Owns
+//
+// The servers that it started, and the ways in which a connection to them can
+// fail ([Link]).
+//
+// # Invariants
+//
+//   - What a test started is gone when the test ends; processes are ended by
+//     their own process ID.
+//   - A real server listens on a free loopback port, keeps nothing on disk unless
+//     asked to, and comes back on the same port when started again.
+//   - A command that a link lost the reply of has taken effect exactly once.
+//
+// # Not promised
+//
+// miniredis is no Redis: it has no keyspace notifications, no CONFIG and no INFO
+// server; the conformance suite of package leasetest says what else differs.
+//
+// # On failure
+//
+// A missing redis-server fails the test with what to install; nothing is skipped.
+package redistest

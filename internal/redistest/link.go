@@ -1,0 +1,239 @@
+package redistest
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// ErrCut is what dialing over a cut link answers.
+var ErrCut = errors.New("link is cut: connection refused")
+
+type mode int
+
+const (
+	up mode = iota
+	frozen
+	deaf
+	cut
+)
+
+// Link carries the connections of one client and can fail on command. All
+// methods may be called from any goroutine.
+type Link struct {
+	dial func() (net.Conn, error)
+
+	mu     sync.Mutex
+	change *sync.Cond
+	mode   mode
+	lose   int
+	ended  bool
+	conns  map[*conn]struct{}
+}
+
+func newLink(dial func() (net.Conn, error)) *Link {
+	l := &Link{dial: dial, conns: map[*conn]struct{}{}}
+	l.change = sync.NewCond(&l.mu)
+	return l
+}
+
+// Cut closes all connections and refuses new ones until Heal.
+func (l *Link) Cut() {
+	l.set(cut)
+	l.Drop()
+}
+
+// Freeze keeps connections open and passes nothing either way, like a stopped
+// server process: what was sent meanwhile takes effect after Heal, even if its
+// sender gave up.
+func (l *Link) Freeze() { l.set(frozen) }
+
+// Deafen delivers commands, which take effect, and swallows all replies.
+func (l *Link) Deafen() { l.set(deaf) }
+
+// Heal ends Cut, Freeze and Deafen.
+func (l *Link) Heal() { l.set(up) }
+
+// LoseReplies lets the next n replies break their connection instead of arriving.
+// Their commands, and those pipelined behind them, have taken effect.
+func (l *Link) LoseReplies(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lose = n
+}
+
+// Drop closes the connections that are open now; new ones work.
+func (l *Link) Drop() {
+	for _, c := range l.open() {
+		c.close()
+	}
+}
+
+// Dial opens a connection over the link.
+func (l *Link) Dial() (net.Conn, error) {
+	l.mu.Lock()
+	refused := l.mode == cut || l.ended
+	l.mu.Unlock()
+	if refused {
+		return nil, ErrCut
+	}
+	far, err := l.dial()
+	if err != nil {
+		return nil, err
+	}
+	client, near := net.Pipe()
+	c := &conn{link: l, near: near, far: far}
+	l.mu.Lock()
+	l.conns[c] = struct{}{}
+	l.mu.Unlock()
+	go c.read()
+	go c.deliver()
+	go c.reply()
+	return client, nil
+}
+
+func (l *Link) set(m mode) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mode = m
+	l.change.Broadcast()
+}
+
+func (l *Link) open() []*conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	conns := make([]*conn, 0, len(l.conns))
+	for c := range l.conns {
+		conns = append(conns, c)
+	}
+	return conns
+}
+
+func (l *Link) close() {
+	l.mu.Lock()
+	l.ended = true
+	l.change.Broadcast()
+	l.mu.Unlock()
+	l.Drop()
+}
+
+// conn joins a client's pipe to the server's. What the client sends is queued
+// without bound: net.Pipe has no buffer, so a pipeline larger than the client's
+// own would block both ends for ever. The link's mutex guards the queue.
+type conn struct {
+	link      *Link
+	near, far net.Conn
+	queue     [][]byte
+	done      bool // nothing will be queued any more
+	dead      bool // closed from outside
+}
+
+// read queues what the client sends.
+func (c *conn) read() {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := c.near.Read(buf)
+		c.link.mu.Lock()
+		if n > 0 {
+			c.queue = append(c.queue, append([]byte(nil), buf[:n]...))
+		}
+		if err != nil {
+			c.done = true
+		}
+		c.link.change.Broadcast()
+		c.link.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// deliver passes the queue to the server, and closes when the client has.
+func (c *conn) deliver() {
+	defer c.close()
+	for {
+		b, ok := c.next()
+		if !ok {
+			return
+		}
+		if _, err := c.far.Write(b); err != nil {
+			return
+		}
+	}
+}
+
+func (c *conn) next() ([]byte, bool) {
+	c.link.mu.Lock()
+	defer c.link.mu.Unlock()
+	for !c.dead && !c.link.ended && (c.link.mode == frozen || (len(c.queue) == 0 && !c.done)) {
+		c.link.change.Wait()
+	}
+	if c.dead || c.link.ended || len(c.queue) == 0 {
+		return nil, false
+	}
+	b := c.queue[0]
+	c.queue = c.queue[1:]
+	return b, true
+}
+
+// reply passes the server's answers to the client, as far as the link lets it.
+func (c *conn) reply() {
+	defer c.close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := c.far.Read(buf)
+		if err != nil {
+			return
+		}
+		switch c.fate() {
+		case frozen: // ended while frozen
+			return
+		case deaf:
+		case cut:
+			c.swallow(buf)
+			return
+		case up:
+			if _, err := c.near.Write(buf[:n]); err != nil {
+				c.swallow(buf)
+				return
+			}
+		}
+	}
+}
+
+// fate says what happens to one reply: up passes it, deaf drops it, cut drops it
+// together with the connection.
+func (c *conn) fate() mode {
+	c.link.mu.Lock()
+	defer c.link.mu.Unlock()
+	for c.link.mode == frozen && !c.dead && !c.link.ended {
+		c.link.change.Wait()
+	}
+	if c.link.mode == up && c.link.lose > 0 {
+		c.link.lose--
+		return cut
+	}
+	return c.link.mode
+}
+
+// swallow hides the loss from the server until it has done all it was sent.
+func (c *conn) swallow(buf []byte) {
+	_ = c.near.Close()
+	for {
+		_ = c.far.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		if _, err := c.far.Read(buf); err != nil {
+			return
+		}
+	}
+}
+
+func (c *conn) close() {
+	c.link.mu.Lock()
+	c.dead = true
+	delete(c.link.conns, c)
+	c.link.change.Broadcast()
+	c.link.mu.Unlock()
+	_ = c.near.Close()
+	_ = c.far.Close()
+}
