@@ -1,0 +1,101 @@
+package httppoll
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+)
+
+const bufferSize = 16 << 10
+
+// errWire says that an answer is too large before decompression: a stream that grows
+// for ever and decompresses to nothing.
+var errWire = errors.New("too many compressed bytes")
+
+// read reads the answer up to the bound, counts its bytes after decompression and
+// searches it for want. The bound is reached without holding the answer in memory.
+func (c *Client) read(resp *http.Response, want string) (n int64, found bool, err error) {
+	limit := c.cfg.MaxBody
+	zipped := strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip")
+	if !zipped && resp.ContentLength > limit {
+		return 0, false, tooLarge(limit)
+	}
+	body, err := plain(resp.Body, zipped, limit)
+	if err == nil {
+		n, found, err = c.scan(io.LimitReader(body, limit+1), want)
+	}
+	switch {
+	case n > limit || errors.Is(err, errWire):
+		return min(n, limit), false, tooLarge(limit)
+	case err != nil:
+		return n, false, &brokenBody{bytes: n, err: err}
+	}
+	return n, found, nil
+}
+
+func tooLarge(limit int64) error {
+	return fail(ClassTooLarge, "the answer is larger than %d bytes", limit)
+}
+
+// plain returns the body's decompressed bytes.
+func plain(body io.Reader, zipped bool, limit int64) (io.Reader, error) {
+	if !zipped {
+		return body, nil
+	}
+	// What does not compress grows by far less than this.
+	z, err := gzip.NewReader(&wire{from: body, left: limit + limit/16 + bufferSize})
+	if errors.Is(err, io.EOF) {
+		return strings.NewReader(""), nil
+	}
+	return z, err
+}
+
+// wire bounds the bytes before decompression.
+type wire struct {
+	from io.Reader
+	left int64
+}
+
+func (w *wire) Read(p []byte) (int, error) {
+	if w.left <= 0 {
+		return 0, errWire
+	}
+	p = p[:min(int64(len(p)), w.left)]
+	n, err := w.from.Read(p)
+	w.left -= int64(n)
+	return n, err
+}
+
+// scan reads to the end. A match may lie across two reads, so the last bytes of one
+// are kept in front of the next.
+func (c *Client) scan(from io.Reader, want string) (n int64, found bool, err error) {
+	pooled := c.buffers.Get().(*[]byte) //nolint:revive // the pool holds nothing else
+	defer c.buffers.Put(pooled)
+	buf := *pooled
+	if len(buf) < 2*len(want) {
+		buf = make([]byte, 2*len(want))
+	}
+	found = want == ""
+	kept := 0
+	for {
+		k, err := from.Read(buf[kept:])
+		n += int64(k)
+		if !found {
+			seen := buf[:kept+k]
+			found = bytes.Contains(seen, []byte(want))
+			kept = copy(buf, seen[max(0, len(seen)-len(want)+1):])
+		}
+		if found {
+			kept = 0
+		}
+		if errors.Is(err, io.EOF) {
+			return n, found, nil
+		}
+		if err != nil {
+			return n, found, err
+		}
+	}
+}
