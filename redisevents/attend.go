@@ -1,0 +1,105 @@
+package redisevents
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// attend stays with an established subscription until it has to be replaced, and
+// says why.
+func (w *watch) attend(ctx context.Context, client *redis.Client, sub *subscription, flags flagState) (string, error) {
+	canary := time.NewTicker(w.cfg.Canary)
+	defer canary.Stop()
+	info := time.NewTicker(w.cfg.Identify)
+	defer info.Stop()
+	check := time.NewTimer(w.cfg.FlagCheck)
+	defer check.Stop()
+	retry := time.NewTimer(w.cfg.Refused)
+	defer retry.Stop()
+	if sub.problem() == "" {
+		retry.Stop()
+	}
+	// At once, for the first proof.
+	reason, proving := w.prove(ctx, client, sub)
+	for reason == "" {
+		var err error
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-sub.done:
+			return reasonConnection, sub.err
+		case <-retry.C:
+			return reasonRefused, nil
+		case <-canary.C:
+			if proving {
+				reason, proving = w.prove(ctx, client, sub)
+			}
+		case <-info.C:
+			reason = w.sameServer(ctx, client)
+		case <-check.C:
+			flags, reason, err = w.recheck(ctx, sub, flags)
+			check.Reset(w.nextCheck(err))
+		}
+	}
+	return reason, nil
+}
+
+// prove sends one canary. A server that refuses it can prove nothing: then it is
+// given up, and only then.
+func (w *watch) prove(ctx context.Context, client *redis.Client, sub *subscription) (reason string, proving bool) {
+	ctx, cancel := context.WithTimeout(ctx, w.cfg.Call)
+	defer cancel()
+	reason, err := sub.beat(ctx, client)
+	if err != nil && refusal(err) {
+		w.cfg.Observer.Warned(fmt.Sprintf("no proof that the subscription is alive: %v", err))
+		return reason, false
+	}
+	// Any other error says that Redis is out of reach: no news of the subscription.
+	return reason, true
+}
+
+// sameServer looks, through the connection that is open already, whether the
+// server changed its role or was replaced.
+func (w *watch) sameServer(ctx context.Context, client *redis.Client) (reason string) {
+	ctx, cancel := context.WithTimeout(ctx, w.cfg.Call)
+	defer cancel()
+	id, err := identify(ctx, client)
+	if err == nil && id.changed(w.last) {
+		return reasonServer
+	}
+	return ""
+}
+
+// recheck looks through a fresh connection whether the flags are still set, and
+// whether the address still leads to the same server. An error changes nothing:
+// the subscription that works is worth more than one that cannot be had.
+func (w *watch) recheck(ctx context.Context, sub *subscription, before flagState) (flagState, string, error) {
+	fresh := redis.NewClient(privateOptions(w.options, w.cfg.Call))
+	defer func() { _ = fresh.Close() }()
+	flags, id, err := w.inspect(ctx, fresh)
+	if err != nil {
+		return before, "", err
+	}
+	if id.changed(w.last) {
+		return flags, reasonServer, nil
+	}
+	if flags.added || flags.problem() != before.problem() {
+		w.observe(flags, sub, id)
+	}
+	if flags.added {
+		w.why = reasonFlags
+		w.gap(id)
+	}
+	return flags, "", nil
+}
+
+// nextCheck is soon after a failed check.
+func (w *watch) nextCheck(err error) time.Duration {
+	if err != nil {
+		return w.cfg.Identify
+	}
+	return w.cfg.FlagCheck
+}

@@ -1,0 +1,165 @@
+package emulator
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+)
+
+const (
+	// grace is how long a command gets to take effect after the hook saw it.
+	grace = time.Millisecond
+	// doubt is how long a difference must last before it is believed.
+	doubt = 10 * time.Millisecond
+
+	defaultSweep = 250 * time.Millisecond
+)
+
+// Options change what Start does. The zero value is fine.
+type Options struct {
+	// Flags are the notify-keyspace-events flags at the start; like a real server's
+	// they are empty by default.
+	Flags string
+	// Next, if set, is called for each command before the emulator looks at it. If
+	// it returns true the command is done and was none for the emulator.
+	Next server.Hook
+	// Sweep is the pace of comparing all keys, which finds what was changed by
+	// direct calls: 250 ms.
+	Sweep time.Duration
+}
+
+// Emulator publishes the keyspace events of one miniredis. Its methods may be
+// called from any goroutine.
+type Emulator struct {
+	m       *miniredis.Miniredis
+	srv     *server.Server
+	options Options
+
+	mu      sync.Mutex // guards the fields below
+	life    life
+	pending []op
+	seen    int // commands that the hook let pass
+
+	wake chan struct{}      // an operation is pending
+	sync chan chan struct{} // requests of Sync and Restart
+	stop chan struct{}
+	once sync.Once
+	done chan struct{}
+
+	// Owned by the goroutine.
+	picture  *picture
+	doubtful map[id]time.Time // when to look again
+	dbs      map[int]struct{} // databases that were used
+	base     int              // the server's count of commands when the hook was set
+}
+
+// Start makes m announce changes until Close. It starts m without a listener if it
+// does not run yet, and lets its TTLs follow the clock. Keys that exist already
+// are not announced. Only one emulator may work on one miniredis.
+func Start(m *miniredis.Miniredis, o Options) (*Emulator, error) {
+	if o.Sweep <= 0 {
+		o.Sweep = defaultSweep
+	}
+	if m.Server() == nil {
+		conn, err := m.Dial()
+		if err != nil {
+			return nil, fmt.Errorf("start miniredis: %w", err)
+		}
+		_ = conn.Close()
+	}
+	m.ClockTTL(true)
+	e := &Emulator{
+		m: m, srv: m.Server(), options: o, life: newLife(o.Flags),
+		wake: make(chan struct{}, 1), sync: make(chan chan struct{}),
+		stop: make(chan struct{}), done: make(chan struct{}),
+		picture: newPicture(), doubtful: map[id]time.Time{}, dbs: map[int]struct{}{0: {}},
+	}
+	e.base = e.srv.TotalCommands()
+	e.catchUp()
+	e.picture.out = nil // what was there before is no news
+	e.srv.SetPreHook(e.hook)
+	go e.run()
+	return e, nil
+}
+
+// Close ends the emulation and returns when nothing of it runs any more. Close it
+// before the miniredis. It may be called again.
+func (e *Emulator) Close() {
+	e.once.Do(func() {
+		close(e.stop)
+		<-e.done
+		e.srv.SetPreHook(e.options.Next)
+	})
+}
+
+// Sync announces all changes made so far, also those by direct calls, before it
+// returns.
+func (e *Emulator) Sync() {
+	request := make(chan struct{})
+	select {
+	case e.sync <- request:
+		<-request
+	case <-e.done:
+	}
+}
+
+// Restart behaves as if the server had been started anew without persistence: no
+// keys, no events about them, no flags, another run ID. Connections stay open; cut
+// them where the test needs it.
+func (e *Emulator) Restart() {
+	e.Sync()
+	e.mu.Lock()
+	e.life = newLife("")
+	e.pending = append(e.pending, op{kind: flushAll, at: time.Now()})
+	e.mu.Unlock()
+	e.m.FlushAll()
+	e.Sync()
+}
+
+// hook runs on the client's goroutine, before the command, and inside of scripts
+// with miniredis' own lock held: it must not touch the data.
+func (e *Emulator) hook(c *server.Peer, cmd string, args ...string) bool {
+	if e.options.Next != nil && e.options.Next(c, cmd, args...) {
+		return true
+	}
+	if e.answer(c, cmd, args) {
+		return true
+	}
+	ops := opsOf(cmd, args)
+	known := e.srv.IsRegisteredCommand(cmd)
+	db, now := selectedDB(c), time.Now()
+	e.mu.Lock()
+	if known {
+		e.seen++
+	}
+	for _, o := range ops {
+		o.db, o.at = db, now
+		e.pending = append(e.pending, o)
+	}
+	e.mu.Unlock()
+	if len(ops) > 0 {
+		select {
+		case e.wake <- struct{}{}:
+		default:
+		}
+	}
+	return false
+}
+
+// selectedDB reads the connection's database out of miniredis' private context,
+// which has no other door. Where it is not found, the database is 0.
+func selectedDB(c *server.Peer) int {
+	context := reflect.ValueOf(c.Ctx)
+	if context.Kind() != reflect.Pointer || context.IsNil() {
+		return 0
+	}
+	field := context.Elem().FieldByName("selectedDB")
+	if !field.IsValid() || field.Kind() != reflect.Int {
+		return 0
+	}
+	return int(field.Int())
+}
