@@ -1,31 +1,22 @@
 package rediskey
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"leasehold/session"
 )
 
-// MaxIDBytes is the length of the longest session ID.
-const MaxIDBytes = 512
-
 // ValidID says why a session ID can't be used, or nil: it has 1 to 512 bytes of
-// valid UTF-8 without NUL.
+// valid UTF-8 without NUL. It is [session.ValidID], for who deals with keys alone.
 func ValidID(id string) error {
-	switch {
-	case id == "":
-		return errors.New("the ID is empty")
-	case len(id) > MaxIDBytes:
-		return fmt.Errorf("the ID has %d bytes, more than %d", len(id), MaxIDBytes)
-	case !utf8.ValidString(id):
-		return errors.New("the ID is not valid UTF-8")
-	case strings.ContainsRune(id, 0):
-		return errors.New("the ID contains a NUL")
-	}
-
-	return nil
+	return session.ValidID(id)
 }
+
+// maxPrefixBytes bounds prefixes, so that a slip is told instead of paid for in
+// every key.
+const maxPrefixBytes = 512
 
 // Validate says why the prefixes can't be used, or nil.
 func (k Keys) Validate() error {
@@ -48,8 +39,8 @@ func validPrefix(name, prefix string) error {
 	switch {
 	case prefix == "":
 		return fmt.Errorf("%s is empty", name)
-	case len(prefix) > MaxIDBytes:
-		return fmt.Errorf("%s has %d bytes, more than %d", name, len(prefix), MaxIDBytes)
+	case len(prefix) > maxPrefixBytes:
+		return fmt.Errorf("%s has %d bytes, more than %d", name, len(prefix), maxPrefixBytes)
 	case !utf8.ValidString(prefix):
 		return fmt.Errorf("%s is not valid UTF-8", name)
 	case strings.ContainsRune(prefix, 0):

@@ -48,6 +48,11 @@ type Session struct {
 	Fingerprint uint64
 }
 
+// Pollable reports whether nodes poll the session at present.
+func (s Session) Pollable() bool {
+	return s.Kind != External && !s.Paused
+}
+
 // Expect says which answers count as success.
 type Expect struct {
 	Status       []int // empty: 200 to 299
