@@ -72,7 +72,7 @@ func (w *wire) Read(p []byte) (int, error) {
 // scan reads to the end. A match may lie across two reads, so the last bytes of one
 // are kept in front of the next.
 func (c *Client) scan(from io.Reader, want string) (n int64, found bool, err error) {
-	pooled := c.buffers.Get().(*[]byte) //nolint:revive // the pool holds nothing else
+	pooled := c.buffers.Get().(*[]byte)
 	defer c.buffers.Put(pooled)
 	buf := *pooled
 	if len(buf) < 2*len(want) {
