@@ -80,6 +80,7 @@ func All() []Event {
 		PollFailed{},
 		PollRecovered{},
 		PollLogged{},
+		PollDeferred{},
 		ResultFenced{},
 		EventsSubscribed{},
 		EventsLost{},

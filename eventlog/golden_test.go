@@ -144,6 +144,10 @@ var golden = []struct {
 		`{"level":"info","event":"poll.logged","endpoint_id":"s1","version":7}`,
 	},
 	{
+		eventlog.PollDeferred{Session: "s1", Version: 7, Err: errBoom},
+		`{"level":"warn","event":"poll.deferred","endpoint_id":"s1","version":7,"error":"boom"}`,
+	},
+	{
 		eventlog.ResultFenced{Session: "s1", Version: 7, Err: errBoom},
 		`{"level":"error","event":"result.fenced","endpoint_id":"s1","version":7,"error":"boom"}`,
 	},

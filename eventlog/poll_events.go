@@ -87,6 +87,23 @@ func (PollLogged) head() head { return head{Info, "poll.logged", "sample task ra
 
 func (e PollLogged) fields(l *line) { l.grant(e.Session, e.Version) }
 
+// PollDeferred says that Redis could not be asked, so that a poll does not start or
+// its result is not recorded. It is logged on the change only.
+type PollDeferred struct {
+	Session string
+	Version int64
+	Err     error
+}
+
+func (PollDeferred) head() head {
+	return head{Warn, "poll.deferred", "poll waits for Redis"}
+}
+
+func (e PollDeferred) fields(l *line) {
+	l.grant(e.Session, e.Version)
+	l.err(e.Err)
+}
+
 // ResultFenced says that a result came with a token that is no longer current and
 // was refused.
 type ResultFenced struct {

@@ -42,7 +42,7 @@ func Decode(id string, raw []byte, d Defaults) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
-	s := Session{ID: id, Fingerprint: fingerprint(raw)}
+	s := Session{ID: id, Fingerprint: Fingerprint(raw)}
 	for _, read := range []func(fields, *Session, Defaults) error{
 		readKind, readRhythm, readPaused, readLabels, readRequest, readExpect,
 	} {
@@ -80,8 +80,8 @@ func parse(raw []byte) (fields, error) {
 	return doc, nil
 }
 
-// fingerprint hashes the document's bytes with FNV-1a.
-func fingerprint(raw []byte) uint64 {
+// Fingerprint hashes a document's bytes with FNV-1a.
+func Fingerprint(raw []byte) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(raw) // never fails, says hash.Hash
 

@@ -1,0 +1,183 @@
+package leaseholder
+
+import (
+	"context"
+	"errors"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"leasehold/actors/poller"
+	"leasehold/actors/renewer"
+	"leasehold/actors/tree"
+	"leasehold/eventlog"
+	"leasehold/lease"
+	"leasehold/lease/cell"
+)
+
+// errReleased and errStopped are causes of a cell's end that no one need hear of.
+const (
+	errReleased = causeError("the lease was given back")
+	errStopped  = causeError("the leaseholder stopped")
+)
+
+type causeError string
+
+func (e causeError) Error() string { return string(e) }
+
+// holderActor translates messages into events of the machine, and its actions
+// into messages. All fields belong to the actor's goroutine.
+type holderActor struct {
+	deps    *Deps
+	cfg     Config
+	machine machine
+
+	cell   *cell.Cell
+	unhook func() bool // stops the report of the cell's end
+	poller *actor.PID
+	ended  bool
+}
+
+// Receive implements actor.Actor.
+func (h *holderActor) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		h.start(c)
+	case *actor.Stopping:
+		h.quit(c)
+	case *actor.Terminated:
+		h.apply(c, h.machine.onPollerEnded())
+	case *poller.Failed:
+		h.apply(c, h.machine.onPollFailed(m.RetryIn))
+	case *renewer.Suspended:
+		h.machine.onSuspended()
+	case *renewer.Renewed:
+		h.apply(c, h.machine.onRenewed())
+	case *renewer.Released:
+		h.noteReleased(m.Err)
+		h.apply(c, h.machine.onReleased())
+	case Message:
+		h.handle(c, m)
+	}
+}
+
+func (h *holderActor) handle(c actor.Context, message Message) {
+	switch m := message.(type) {
+	case *Release:
+		h.apply(c, h.machine.onRelease(m.Reason))
+	case *Abort:
+		h.apply(c, h.machine.onAbort())
+	case *Update:
+		h.update(c, m)
+	case *cellEnded:
+		h.noteLoss(m.cause)
+		h.apply(c, h.machine.onCellEnded())
+	}
+}
+
+// start makes the cell, has it renewed, and makes the poller.
+func (h *holderActor) start(c actor.Context) {
+	h.cell = cell.New(h.deps.Context, h.cfg.Term)
+	self := tree.Self(c)
+	ctx := h.cell.Context()
+	h.unhook = context.AfterFunc(ctx, func() { self.Send(&cellEnded{cause: context.Cause(ctx)}) })
+	h.track(c)
+
+	props := h.deps.Poller(poller.Config{Cell: h.cell, Session: h.cfg.Session, First: h.cfg.First})
+	pid, err := c.SpawnNamed(props, "poller")
+	if err != nil { // the name is unique as this actor's is
+		panic(err)
+	}
+	h.poller = pid
+}
+
+func (h *holderActor) track(c actor.Context) {
+	c.Send(h.deps.Renewer, &renewer.Track{Cell: h.cell, TTL: h.cfg.TTL, Holder: tree.Self(c)})
+}
+
+func (h *holderActor) update(c actor.Context, m *Update) {
+	h.cfg.Session = m.Session
+	if m.TTL != h.cfg.TTL {
+		h.cfg.TTL = m.TTL
+		if h.machine.phase == held || h.machine.phase == uncertain {
+			h.track(c)
+		}
+	}
+	c.Send(h.poller, &poller.Update{Session: m.Session})
+}
+
+func (h *holderActor) apply(c actor.Context, a action) {
+	switch a {
+	case nothing:
+	case finishPoll:
+		c.Send(h.poller, &poller.Stop{})
+	case cancelPoll:
+		c.Send(h.poller, &poller.Stop{Abort: true})
+	case resumePoll:
+		c.Send(h.poller, &poller.Resume{})
+	case giveBack:
+		h.giveBack(c)
+	case end:
+		h.end(c, false)
+	case endReleased:
+		h.end(c, true)
+	}
+}
+
+// giveBack releases the lease. The poller has ended, so nobody uses the cell.
+func (h *holderActor) giveBack(c actor.Context) {
+	h.unhook()
+	giveUp := h.cell.TrustedUntil()
+	h.cell.Kill(errReleased)
+	c.Send(h.deps.Renewer, &renewer.Release{
+		Release: lease.Release{Grant: h.cfg.Term.Grant, Forget: h.machine.reason == Deleted},
+		ReplyTo: tree.Self(c),
+		GiveUp:  giveUp,
+	})
+}
+
+func (h *holderActor) end(c actor.Context, released bool) {
+	h.ended = true
+	if !released {
+		c.Send(h.deps.Renewer, &renewer.Untrack{Grant: h.cfg.Term.Grant})
+	}
+	c.Request(c.Parent(), &Ended{
+		Grant: h.cfg.Term.Grant, Released: released,
+		Reason: h.machine.reason, RetryIn: h.machine.retryIn,
+	})
+	c.Stop(c.Self())
+}
+
+// quit is for an end that this actor did not choose: the cell dies first, and the
+// children, who are stopped next, end their poll.
+func (h *holderActor) quit(c actor.Context) {
+	if h.ended || h.cell == nil {
+		return
+	}
+	h.unhook()
+	h.cell.Kill(errStopped)
+	c.Send(h.deps.Renewer, &renewer.Untrack{Grant: h.cfg.Term.Grant})
+}
+
+func (h *holderActor) noteLoss(cause error) {
+	g := h.cfg.Term.Grant
+	if errors.Is(cause, cell.ErrExpired) {
+		h.deps.Log.Emit(eventlog.LeaseExpired{Session: g.Session, Version: int64(g.Token), Reason: cause.Error()})
+		return
+	}
+	h.deps.Log.Emit(eventlog.LeaseLost{Session: g.Session, Version: int64(g.Token), Reason: cause.Error()})
+}
+
+func (h *holderActor) noteReleased(err error) {
+	g := h.cfg.Term.Grant
+	switch {
+	case err == nil:
+		h.deps.Log.Emit(eventlog.LeaseReleased{Session: g.Session, Version: int64(g.Token), Reason: string(h.machine.reason)})
+	case errors.Is(err, lease.ErrLost), errors.Is(err, lease.ErrForeign):
+		h.deps.Log.Emit(eventlog.LeaseLost{Session: g.Session, Version: int64(g.Token), Reason: err.Error()})
+	default:
+		h.deps.Log.Emit(eventlog.LeaseExpired{
+			Session: g.Session, Version: int64(g.Token),
+			Reason: "the release had no answer, the lease is left to run out: " + err.Error(),
+		})
+	}
+}

@@ -1,0 +1,44 @@
+package leaseholder
+
+import (
+	"context"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"leasehold/actors/poller"
+	"leasehold/actors/tree"
+	"leasehold/eventlog"
+	"leasehold/lease"
+	"leasehold/session"
+)
+
+// Deps is what all leaseholders of a node share. It is not changed after the
+// first leaseholder was made.
+type Deps struct {
+	// Context is the process' own: every cell ends with it.
+	Context context.Context
+	// Renewer gets the messages of package renewer.
+	Renewer *actor.PID
+	// Poller makes the props of a child that polls under a cell.
+	Poller func(poller.Config) *actor.Props
+	Log    *eventlog.Log
+	Report func(tree.Failure)
+}
+
+// Config is one leaseholder's own.
+type Config struct {
+	Term    lease.Term
+	TTL     time.Duration
+	Session session.Session
+	// First is how long the first slot is away.
+	First time.Duration
+}
+
+// Props returns the props of a leaseholder. Its parent gets Ended, then
+// Terminated.
+func Props(deps *Deps, cfg Config) *actor.Props {
+	return tree.Props(func() actor.Actor {
+		return &holderActor{deps: deps, cfg: cfg}
+	}, deps.Report)
+}

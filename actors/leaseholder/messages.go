@@ -1,0 +1,59 @@
+package leaseholder
+
+import (
+	"time"
+
+	"leasehold/lease"
+	"leasehold/session"
+)
+
+// Reason says why a lease was given back.
+type Reason string
+
+// The reasons of a release.
+const (
+	Shutdown  Reason = "shutdown"
+	Rebalance Reason = "rebalance"
+	Paused    Reason = "paused"
+	Deleted   Reason = "deleted"
+	Failure   Reason = "failure"
+)
+
+// cancels reports whether the poll in flight is cancelled for this reason, rather
+// than awaited.
+func (r Reason) cancels() bool { return r == Paused || r == Deleted }
+
+// Message is what a leaseholder's parent may send to it.
+//
+//sumtype:decl
+type Message interface{ isMessage() }
+
+// Release has the lease given back once no poll is in flight.
+type Release struct{ Reason Reason }
+
+// Abort cancels the poll in flight of a lease that is being given back.
+type Abort struct{}
+
+// Update gives the leaseholder a changed document, and the TTL that it asks for.
+type Update struct {
+	Session session.Session
+	TTL     time.Duration
+}
+
+// cellEnded says that the cell's context was cancelled.
+type cellEnded struct{ cause error }
+
+func (*Release) isMessage()   {}
+func (*Abort) isMessage()     {}
+func (*Update) isMessage()    {}
+func (*cellEnded) isMessage() {}
+
+// Ended tells the parent how the lease ended. Terminated follows.
+type Ended struct {
+	Grant lease.Grant
+	// Released is set when the lease was given back rather than lost.
+	Released bool
+	Reason   Reason
+	// RetryIn is when the fleet retries a session that was released on a failure.
+	RetryIn time.Duration
+}

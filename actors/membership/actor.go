@@ -1,0 +1,195 @@
+package membership
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"leasehold/actors/leaseholder"
+	"leasehold/actors/renewer"
+	"leasehold/actors/tree"
+)
+
+// membershipActor translates messages into events of the machine, and its orders
+// into messages, children and calls. All fields belong to the actor's goroutine,
+// but for slots.
+type membershipActor struct {
+	cfg     Config
+	machine *machine
+
+	pids map[uint64]*actor.PID // of the children
+	ids  map[string]uint64     // the reverse
+
+	timer *time.Timer // what becomes due next
+	seq   uint64      // of the timer that counts
+	scans *time.Timer // the reconciliation
+	round int         // of reconciliations
+
+	listing, scanning   bool // a call is in flight
+	listAgain, scanMore bool // another was asked for meanwhile
+
+	slots    chan struct{} // bounds the claims at once; shared with their goroutines
+	stopping bool
+	drained  bool // was reported
+}
+
+// Receive implements actor.Actor.
+func (a *membershipActor) Receive(c actor.Context) {
+	if a.stopping {
+		return // a child made now would never be stopped
+	}
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		a.start(c)
+	case *actor.Stopping:
+		a.stop()
+		return
+	case *actor.Terminated:
+		a.terminated(m.Who)
+	case *leaseholder.Ended:
+		a.machine.onEnded(a.ids[c.Sender().GetId()], m)
+	case *renewer.Released:
+		a.machine.onBack()
+	case Message:
+		a.handle(c, m)
+	default:
+		return
+	}
+	a.machine.onTime(time.Now())
+	a.carryOut(c)
+}
+
+func (a *membershipActor) start(c actor.Context) {
+	a.machine = newMachine(a.cfg.Settings, time.Now())
+	a.pids, a.ids = make(map[uint64]*actor.PID), make(map[string]uint64)
+	a.scans = tree.Self(c).After(a.cfg.Reconcile, &reconcile{})
+}
+
+func (a *membershipActor) stop() {
+	a.stopping = true
+	a.scans.Stop()
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+}
+
+func (a *membershipActor) handle(c actor.Context, message Message) {
+	now := time.Now()
+	switch m := message.(type) {
+	case *EventsReady:
+		a.machine.onEvents(a.cfg.Events.Take(), now)
+	case *Fenced:
+		a.machine.onFenced(m.Fenced, now)
+	case *Drain:
+		a.machine.onDrain()
+	case *Abort:
+		a.abort(c)
+	case *wake:
+		// onTime follows every message.
+	case *reconcile:
+		a.reconcile(c)
+	case *claimed:
+		a.machine.onOutcomes(m.outcomes, m.sent, now)
+	case *looked:
+		a.machine.onStatuses(m.statuses, now)
+	case *planned:
+		a.machine.onPlan(m.in, m.owners, now)
+	case *listed:
+		a.onListed(c, m, now)
+	case *checked:
+		a.onChecked(m, now)
+	case *scanned:
+		a.onScanned(c, m, now)
+	case *fetched:
+		a.onFetched(c, m, now)
+	case *refetch:
+		a.machine.out.fetch = append(a.machine.out.fetch, m.ids...)
+	case *relist:
+		a.machine.out.list = a.machine.out.list || m.list
+		a.machine.out.scan = a.machine.out.scan || m.scan
+	}
+}
+
+// reconcile compares with Redis. In a large fleet the full scan is done by each
+// node less often, so that its load on Redis doesn't grow with the fleet.
+func (a *membershipActor) reconcile(c actor.Context) {
+	a.scans = tree.Self(c).After(a.cfg.Reconcile, &reconcile{})
+	m := a.machine
+	m.out.list = true
+	a.round++
+	if every := (m.fleet.size() + scanFleet - 1) / scanFleet; a.round%every == 0 {
+		m.out.scan = true
+		return
+	}
+	m.lookAtMine()
+}
+
+func (a *membershipActor) abort(c actor.Context) {
+	for _, pid := range a.pids {
+		c.Send(pid, &leaseholder.Abort{})
+	}
+}
+
+func (a *membershipActor) terminated(who *actor.PID) {
+	id, ok := a.ids[who.GetId()]
+	if !ok {
+		return
+	}
+	delete(a.ids, who.GetId())
+	delete(a.pids, id)
+	a.machine.onTerminated(id, time.Now())
+}
+
+// carryOut does what the machine wants done.
+func (a *membershipActor) carryOut(c actor.Context) {
+	out := a.machine.take()
+	for _, e := range out.logs {
+		a.cfg.Log.Emit(e)
+	}
+	for _, s := range out.spawns {
+		a.spawn(c, s)
+	}
+	for _, t := range out.tells {
+		if pid, ok := a.pids[t.id]; ok {
+			c.Send(pid, t.message)
+		}
+	}
+	for _, r := range out.back {
+		c.Send(a.cfg.Renewer, &renewer.Release{
+			Release: r, ReplyTo: tree.Self(c), GiveUp: time.Now().Add(a.cfg.TTL),
+		})
+	}
+	if out.renew {
+		c.Send(a.cfg.Renewer, &renewer.RenewAll{})
+	}
+	a.call(c, out)
+	a.arm(c)
+	if a.machine.drained() && !a.drained {
+		a.drained = true
+		c.Send(c.Parent(), &Drained{})
+	}
+}
+
+// spawn makes a leaseholder under a name that was never used before.
+func (a *membershipActor) spawn(c actor.Context, s spawn) {
+	name := fmt.Sprintf("%s.%d.%d", s.cfg.Session.ID, s.cfg.Term.Token, s.id)
+	pid, err := c.SpawnNamed(a.cfg.Holder(s.cfg), name)
+	if err != nil { // the name is new, so this is a fault of ours
+		panic(err)
+	}
+	a.pids[s.id] = pid
+	a.ids[pid.GetId()] = s.id
+}
+
+// arm sets the timer to what becomes due next.
+func (a *membershipActor) arm(c actor.Context) {
+	a.seq++
+	if a.timer != nil {
+		a.timer.Stop()
+		a.timer = nil
+	}
+	if at := a.machine.next(time.Now()); !at.IsZero() {
+		a.timer = tree.Self(c).After(max(0, time.Until(at)), &wake{seq: a.seq})
+	}
+}

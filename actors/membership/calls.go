@@ -1,0 +1,210 @@
+package membership
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"leasehold/actors/tree"
+	"leasehold/lease"
+	"leasehold/planner"
+	"leasehold/rediskey"
+	"leasehold/session"
+)
+
+// callLimit bounds a call to Redis that has many round trips.
+const callLimit = time.Minute
+
+// call starts what needs Redis or much computing, beside the actor. Each answer
+// comes back as a message.
+func (a *membershipActor) call(c actor.Context, out orders) {
+	a.claim(c, out.claims)
+	a.look(c, out.look)
+	a.fetch(c, out.fetch)
+	a.check(c, out.check)
+	if out.list {
+		a.list(c)
+	}
+	if out.scan {
+		a.scan(c)
+	}
+	if in := out.plan; in != nil {
+		tree.Async(c, func() any {
+			return &planned{in: in, owners: planner.Assign(in.nodes, in.sessions)}
+		})
+	}
+}
+
+func (a *membershipActor) claim(c actor.Context, claims []lease.Claim) {
+	for batch := range slices.Chunk(claims, claimBatch) {
+		parent, store, holder, slots := a.cfg.Context, a.cfg.Store, a.cfg.Instance, a.slots
+		tree.Async(c, func() any {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			ctx, cancel := context.WithTimeout(parent, callLimit)
+			defer cancel()
+			sent := time.Now()
+			return &claimed{outcomes: store.Acquire(ctx, holder, batch), sent: sent}
+		})
+	}
+}
+
+func (a *membershipActor) look(c actor.Context, ids []string) {
+	if len(ids) == 0 {
+		return
+	}
+	parent, store := a.cfg.Context, a.cfg.Store
+	tree.Async(c, func() any {
+		ctx, cancel := context.WithTimeout(parent, callLimit)
+		defer cancel()
+		return &looked{statuses: store.Look(ctx, ids)}
+	})
+}
+
+func (a *membershipActor) check(c actor.Context, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	parent, members := a.cfg.Context, a.cfg.Members
+	tree.Async(c, func() any {
+		ctx, cancel := context.WithTimeout(parent, callLimit)
+		defer cancel()
+		list, err := members.Check(ctx, names)
+		return &checked{asked: names, members: list, err: err}
+	})
+}
+
+func (a *membershipActor) list(c actor.Context) {
+	if a.listing {
+		a.listAgain = true
+		return
+	}
+	a.listing = true
+	parent, members := a.cfg.Context, a.cfg.Members
+	tree.Async(c, func() any {
+		ctx, cancel := context.WithTimeout(parent, callLimit)
+		defer cancel()
+		list, err := members.List(ctx)
+		return &listed{members: list, err: err}
+	})
+}
+
+func (a *membershipActor) scan(c actor.Context) {
+	if a.scanning {
+		a.scanMore = true
+		return
+	}
+	a.scanning = true
+	parent, source, decode := a.cfg.Context, a.cfg.Source, a.decoder()
+	tree.Async(c, func() any {
+		ctx, cancel := context.WithTimeout(parent, callLimit)
+		defer cancel()
+		read := time.Now()
+		var docs []document
+		err := source.Scan(ctx, func(batch []session.Document) {
+			for _, d := range batch {
+				docs = append(docs, decode(d))
+			}
+		})
+		return &scanned{docs: docs, read: read, err: err}
+	})
+}
+
+func (a *membershipActor) fetch(c actor.Context, ids []string) {
+	if len(ids) == 0 {
+		return
+	}
+	parent, source, decode := a.cfg.Context, a.cfg.Source, a.decoder()
+	tree.Async(c, func() any {
+		ctx, cancel := context.WithTimeout(parent, callLimit)
+		defer cancel()
+		read := time.Now()
+		raw, err := source.Get(ctx, ids)
+		docs := make([]document, 0, len(raw))
+		for _, d := range raw {
+			docs = append(docs, decode(d))
+		}
+		return &fetched{asked: ids, docs: docs, read: read, err: err}
+	})
+}
+
+// decoder returns a function that any goroutine may use.
+func (a *membershipActor) decoder() func(session.Document) document {
+	defaults, check := a.cfg.Defaults, a.cfg.CheckID
+	return func(d session.Document) document {
+		return decode(d, defaults, check)
+	}
+}
+
+func decode(d session.Document, defaults session.Defaults, check func(string) error) document {
+	doc := document{id: d.ID}
+	bad := func(err error) document {
+		doc.fault = &fault{fingerprint: session.Fingerprint(d.Raw), reason: err.Error()}
+		return doc
+	}
+	if d.Err != nil {
+		return bad(d.Err)
+	}
+	if d.Raw == nil {
+		doc.absent = true
+		return doc
+	}
+	if err := rediskey.ValidID(d.ID); err != nil {
+		return bad(err)
+	}
+	if check != nil {
+		if err := check(d.ID); err != nil {
+			return bad(err)
+		}
+	}
+	s, err := session.Decode(d.ID, d.Raw, defaults)
+	if err != nil {
+		return bad(err)
+	}
+	doc.session = s
+	return doc
+}
+
+func (a *membershipActor) onListed(c actor.Context, m *listed, now time.Time) {
+	a.listing = false
+	if m.err != nil {
+		tree.Self(c).After(firstPause, &relist{list: true})
+		return
+	}
+	a.machine.onList(m.members, now)
+	if a.listAgain {
+		a.listAgain = false
+		a.machine.out.list = true
+	}
+}
+
+func (a *membershipActor) onChecked(m *checked, now time.Time) {
+	if m.err == nil {
+		a.machine.onMembers(m.members, now)
+	} // else the fleet's own appointment tries again
+}
+
+func (a *membershipActor) onScanned(c actor.Context, m *scanned, now time.Time) {
+	a.scanning = false
+	if m.err != nil {
+		tree.Self(c).After(mostPause, &relist{scan: true})
+		return
+	}
+	a.machine.onScan(m.docs, m.read, now)
+	if a.scanMore {
+		a.scanMore = false
+		a.machine.out.scan = true
+	}
+}
+
+func (a *membershipActor) onFetched(c actor.Context, m *fetched, now time.Time) {
+	if m.err != nil {
+		tree.Self(c).After(firstPause, &refetch{ids: m.asked})
+		return
+	}
+	a.machine.onDocuments(m.docs, m.read, now)
+}

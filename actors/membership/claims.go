@@ -1,0 +1,243 @@
+package membership
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"leasehold/actors/leaseholder"
+	"leasehold/actors/renewer"
+	"leasehold/eventlog"
+	"leasehold/lease"
+)
+
+// consider claims a session if this node may and should try it now, or makes an
+// appointment for when it may.
+func (m *machine) consider(id string, e *entry, why trigger, now time.Time) {
+	_, held := m.held[id]
+	if held || e.claiming || !m.ready || m.fenced || m.draining || !e.session.Pollable() {
+		return
+	}
+	if !e.mine && why != byFallback {
+		return
+	}
+	if why == byPlan && e.holder != "" && now.Before(e.heldUntil) {
+		m.wake(id, e, e.heldUntil.Add(touchAfter), byTimer)
+		return
+	}
+	if at := m.barred(e); now.Before(at) {
+		m.wake(id, e, at, why)
+		return
+	}
+	if m.set.MaxSessions > 0 && len(m.children)+m.claiming >= m.set.MaxSessions {
+		return // whoever ranks next takes it
+	}
+	e.claiming, e.why = true, why
+	m.claiming++
+	ttl := m.ttl(e)
+	m.out.claims = append(m.out.claims, lease.Claim{Session: id, TTL: ttl, Abandoned: e.abandoned(ttl, now)})
+}
+
+// barred returns until when this node must not claim a session.
+func (m *machine) barred(e *entry) time.Time {
+	at := m.pauseUntil
+	if e.notBefore.After(at) {
+		at = e.notBefore
+	}
+	if !e.ours && m.holdUntil.After(at) {
+		at = m.holdUntil
+	}
+	return at
+}
+
+// onLeaseFreed answers the hint that a lease went.
+func (m *machine) onLeaseFreed(id string, now time.Time) {
+	e, ok := m.entries[id]
+	if !ok || m.held[id] != nil {
+		return
+	}
+	e.free()
+	e.foreign = false
+	e.freedAt = now
+	if e.mine {
+		m.consider(id, e, byEvent, now)
+		return
+	}
+	m.fallBack(id, e, now)
+}
+
+// fallBack makes an appointment to try a session that the nodes before this one
+// may not have taken by then.
+func (m *machine) fallBack(id string, e *entry, now time.Time) {
+	if e.owner == "" || !e.session.Pollable() {
+		return // the plan is on its way
+	}
+	if rank := m.rank(e); rank <= fallbacks {
+		m.wake(id, e, now.Add(time.Duration(rank)*rankDelay), byFallback)
+	}
+}
+
+// onOutcomes takes in the answers to claims that were sent at sent.
+func (m *machine) onOutcomes(outcomes []lease.Outcome, sent, now time.Time) {
+	answered := false
+	for _, o := range outcomes {
+		m.claiming--
+		e, ok := m.entries[o.Session]
+		if ok {
+			e.claiming = false
+		}
+		unknown := o.Err != nil && !errors.Is(o.Err, lease.ErrForeign)
+		answered = answered || !unknown
+		switch {
+		case o.Granted && o.Err == nil:
+			m.onGranted(o, e, sent, now)
+		case !ok:
+		case unknown:
+			m.onUnanswered(o, e, now)
+		case o.Err != nil:
+			m.onForeignLease(o.Session, e, o.Err)
+		default:
+			m.onHeld(o, e, now)
+		}
+	}
+	if answered {
+		m.misses, m.pauseUntil = 0, time.Time{}
+	}
+}
+
+// onUnanswered pauses all claims for a growing while. The first of an outage is
+// logged, the others would say the same.
+func (m *machine) onUnanswered(o lease.Outcome, e *entry, now time.Time) {
+	if !now.Before(m.pauseUntil) {
+		if m.misses == 0 {
+			m.log(eventlog.LeaseAcquireFailed{Session: o.Session, Err: o.Err})
+		}
+		m.pauseUntil = now.Add(growing(m.misses))
+		m.misses++
+	}
+	m.wake(o.Session, e, m.pauseUntil, e.why)
+}
+
+// growing is the wait after so many failures: 250 ms, 500 ms, 1 s, 2 s.
+func growing(failures int) time.Duration {
+	return min(mostPause, firstPause<<min(failures, 8))
+}
+
+func (m *machine) onForeignLease(id string, e *entry, err error) {
+	if !e.foreign {
+		e.foreign = true
+		m.log(eventlog.KeyForeign{Key: m.set.Keys.Lease(id), Reason: err.Error()})
+	}
+}
+
+// onHeld books that another has the lease, and tries again at its deadline.
+func (m *machine) onHeld(o lease.Outcome, e *entry, now time.Time) {
+	m.noteHolder(o.Session, e, o.Holder, o.Remaining, now)
+	m.log(eventlog.LeaseAcquireFailed{Session: o.Session, Holder: o.Holder})
+	if e.mine {
+		m.wake(o.Session, e, e.heldUntil.Add(touchAfter), byTimer)
+	}
+}
+
+// noteHolder books who has a lease, and warns once of one without expiry.
+func (m *machine) noteHolder(id string, e *entry, holder string, remaining time.Duration, now time.Time) {
+	news := remaining == lease.NoExpiry && e.unbounded != holder
+	e.foreign = false
+	e.heldBy(holder, remaining, m.ttl(e), now)
+	if news {
+		m.log(eventlog.LeaseAcquireFailed{Session: id, Holder: holder, Err: fmt.Errorf(
+			"the lease of %q has no expiry; unless it is renewed it is taken over in %s", holder, abandonedAfter(m.ttl(e)))})
+	}
+}
+
+// onGranted makes the leaseholder of a session, or gives the grant back if it is
+// not wanted any more.
+func (m *machine) onGranted(o lease.Outcome, e *entry, sent, now time.Time) {
+	grant := lease.Grant{Session: o.Session, Holder: m.set.Instance, Token: o.Token}
+	if e == nil || m.draining || !e.session.Pollable() || m.held[o.Session] != nil {
+		m.out.back = append(m.out.back, lease.Release{Grant: grant, Forget: e == nil})
+		m.handing++
+		return
+	}
+	first := o.Wait
+	if o.Fresh && !e.ours && e.holder != "" {
+		// Redis forgot a lease that another had: a poll may still be in flight.
+		first = max(first, m.ttl(e))
+	}
+	m.noteTakeover(o, e, now)
+	e.free()
+	e.ours, e.freedAt = true, time.Time{}
+	m.makeChild(o, e, grant, first, sent)
+	if e.why == byFallback && !e.mine {
+		e.keep = min(max(m.set.Reconcile, 2*e.keep), 8*m.set.Reconcile)
+		e.keepUntil = now.Add(e.keep)
+		e.declined = e.owner
+	}
+	m.noteSurplus(o.Session, e)
+}
+
+func (m *machine) makeChild(o lease.Outcome, e *entry, grant lease.Grant, first time.Duration, sent time.Time) {
+	ttl := m.ttl(e)
+	margin := renewer.Margin(ttl, m.set.TTL, m.set.Margin)
+	m.lastID++
+	c := &child{id: m.lastID, session: o.Session, token: o.Token, ttl: ttl}
+	m.children[c.id], m.held[o.Session] = c, c
+	m.out.spawns = append(m.out.spawns, spawn{id: c.id, cfg: leaseholder.Config{
+		Term:    lease.NewTerm(grant, sent, ttl, margin),
+		TTL:     ttl,
+		Session: e.session,
+		First:   first,
+	}})
+}
+
+// noteTakeover logs an acquisition, and suspects a node whose lease ran out
+// although its heartbeat lives.
+func (m *machine) noteTakeover(o lease.Outcome, e *entry, now time.Time) {
+	takeover := time.Duration(-1)
+	switch {
+	case !e.freedAt.IsZero():
+		takeover = now.Sub(e.freedAt)
+	case e.holder != "" && !now.Before(e.heldUntil):
+		takeover = now.Sub(e.heldUntil)
+		if e.unbounded == "" && m.fleet.suspect(e.holder) {
+			m.out.check = append(m.out.check, e.holder)
+			m.changedAt, m.stale = now, true
+		}
+	}
+	m.log(eventlog.LeaseAcquired{
+		Session: o.Session, Version: int64(o.Token), Trigger: string(e.why),
+		Previous: e.holder, Takeover: takeover,
+	})
+	if e.why == byScan {
+		m.log(eventlog.ReconcileRepaired{Kind: "lease", Count: 1})
+	}
+}
+
+// onBack counts grants that were given back without a leaseholder.
+func (m *machine) onBack() { m.handing-- }
+
+// onStatuses takes in a look at leases.
+func (m *machine) onStatuses(statuses []lease.Status, now time.Time) {
+	for _, s := range statuses {
+		e, ok := m.entries[s.Session]
+		if !ok || m.held[s.Session] != nil || e.claiming {
+			continue
+		}
+		switch {
+		case errors.Is(s.Err, lease.ErrForeign):
+			m.onForeignLease(s.Session, e, s.Err)
+		case s.Err != nil:
+			// The next look may have an answer.
+		case s.Holder != "":
+			m.noteHolder(s.Session, e, s.Holder, s.Remaining, now)
+			if e.mine {
+				m.wake(s.Session, e, e.heldUntil.Add(touchAfter), byTimer)
+			}
+		case e.mine:
+			e.free()
+			m.consider(s.Session, e, byScan, now)
+		default:
+			m.fallBack(s.Session, e, now)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package membership
+
+import (
+	"context"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"leasehold/actors/leaseholder"
+	"leasehold/actors/tree"
+	"leasehold/eventlog"
+	"leasehold/lease"
+	"leasehold/redisevents"
+	"leasehold/rediskey"
+	"leasehold/session"
+)
+
+// Events is where hints come from; redisevents.Listener is one.
+type Events interface {
+	// Take empties the queue.
+	Take() []redisevents.Event
+}
+
+// Settings are the numbers that membership decides by.
+type Settings struct {
+	Instance string
+	// TTL and Margin are of the node's leases; Reconcile is the scan's interval.
+	TTL, Margin, Reconcile time.Duration
+	// MaxSessions is the most sessions this node takes; 0 means no limit.
+	MaxSessions int
+	Keys        rediskey.Keys
+	Defaults    session.Defaults
+	// CheckID refuses IDs beyond the rules of package rediskey. It may be nil.
+	CheckID func(id string) error
+}
+
+// Config is what membership needs.
+type Config struct {
+	Settings
+
+	// Context is the process' own; calls to Redis end with it.
+	Context context.Context
+	Store   lease.Store
+	Members lease.Members
+	Source  session.Source
+	Events  Events
+	// Holder makes the props of a leaseholder.
+	Holder func(leaseholder.Config) *actor.Props
+	// Renewer gets the messages of package renewer.
+	Renewer *actor.PID
+	Log     *eventlog.Log
+	Report  func(tree.Failure)
+}
+
+const (
+	// claimBatch is the most leases in one call, claimFlights the most calls at
+	// once.
+	claimBatch   = 500
+	claimFlights = 4
+
+	// settle is how long the view of the fleet must have stood still before a
+	// session is given up for balance, and before a node's first claims; the
+	// first claims wait no longer than settleMost.
+	settle     = 500 * time.Millisecond
+	settleMost = 3 * settle
+
+	// rankDelay is how long a free session waits for each node that ranks before.
+	rankDelay = 250 * time.Millisecond
+	// fallbacks is how many nodes after the preferred one try a free session.
+	fallbacks = 2
+
+	// movesAtOnce is the most sessions that are being given up for balance.
+	movesAtOnce = 200
+
+	// touchAfter is how long after its deadline a key is sure to be gone.
+	touchAfter = time.Millisecond
+
+	// firstPause and mostPause bound the growing wait after a failure.
+	firstPause = 250 * time.Millisecond
+	mostPause  = 2 * time.Second
+
+	// scanFleet is the size of fleet up to which each node scans everything at
+	// each reconciliation; in a larger one each node scans less often.
+	scanFleet = 4
+
+	// standBack is what a node adds to the retry gap of a session that it released
+	// after a failed poll, so that others come first.
+	standBack = time.Second
+)
+
+// Props returns the props of a membership actor.
+func Props(cfg Config) *actor.Props {
+	return tree.Props(func() actor.Actor {
+		return &membershipActor{cfg: cfg, slots: make(chan struct{}, claimFlights)}
+	}, cfg.Report)
+}

@@ -1,0 +1,103 @@
+package membership
+
+import (
+	"time"
+
+	"leasehold/lease"
+	"leasehold/planner"
+	"leasehold/session"
+)
+
+// entry is what this node knows of one session.
+type entry struct {
+	session session.Session
+	name    planner.Name
+	changed time.Time // when its document was last read as different
+
+	// owner is who should have the session by the plan; mine says that it is this
+	// node.
+	owner string
+	mine  bool
+
+	// claiming is set while an acquire is in flight, for the reason why.
+	claiming bool
+	why      trigger
+	// wakeAt and wakeWhy are the appointment that counts.
+	wakeAt  time.Time
+	wakeWhy trigger
+
+	// holder is the other who had the lease when last heard of, until heldUntil.
+	holder    string
+	heldUntil time.Time
+	freedAt   time.Time // when an event said that it went
+	foreign   bool      // a key of the session has a foreign type
+
+	// unbounded is a holder whose lease has no expiry, seen since then.
+	unbounded      string
+	unboundedSince time.Time
+
+	// ours says that this node was the last known holder.
+	ours bool
+	// notBefore keeps this node from claiming: it stands back, or backs off.
+	notBefore time.Time
+	failures  int // leaseholders in a row that ended by a fault
+
+	// keepUntil is how long the session is kept although another should have it:
+	// declined did not take it when it was free. keep is how long the next time.
+	keepUntil time.Time
+	keep      time.Duration
+	declined  string
+}
+
+func newEntry(s session.Session, now time.Time) *entry {
+	return &entry{session: s, name: planner.NewName(s.ID), changed: now}
+}
+
+// free forgets who held the lease.
+func (e *entry) free() {
+	e.holder, e.heldUntil = "", time.Time{}
+	e.unbounded, e.unboundedSince = "", time.Time{}
+}
+
+// heldBy books another holder. It returns when a new attempt makes sense; zero
+// when none is known.
+func (e *entry) heldBy(holder string, remaining, ttl time.Duration, now time.Time) time.Time {
+	e.ours, e.holder, e.freedAt = false, holder, time.Time{}
+	if remaining != lease.NoExpiry {
+		e.unbounded, e.unboundedSince = "", time.Time{}
+		e.heldUntil = now.Add(remaining)
+		return e.heldUntil.Add(touchAfter)
+	}
+	if e.unbounded != holder {
+		e.unbounded, e.unboundedSince = holder, now
+	}
+	e.heldUntil = e.unboundedSince.Add(abandonedAfter(ttl))
+	return e.heldUntil.Add(touchAfter)
+}
+
+// abandoned returns the holder whose lease without expiry may be taken over.
+// A live holder's renewal restores the expiry within half a TTL.
+func (e *entry) abandoned(ttl time.Duration, now time.Time) string {
+	if e.unbounded == "" || now.Before(e.unboundedSince.Add(abandonedAfter(ttl))) {
+		return ""
+	}
+	return e.unbounded
+}
+
+// abandonedAfter is how long a lease without expiry must have gone unrenewed to
+// be taken over: its holder's trust ended half a TTL ago.
+func abandonedAfter(ttl time.Duration) time.Duration { return ttl + ttl/2 }
+
+// child is one leaseholder, from its making to its end.
+type child struct {
+	id      uint64
+	session string
+	token   lease.Token
+	ttl     time.Duration
+	// leaving is set once it was told to release, moving if that was for balance.
+	leaving, moving bool
+	// ended is set when it reported its end, released if the lease was given back.
+	ended, released bool
+	failure         bool // it was released after a failed poll
+	retryIn         time.Duration
+}

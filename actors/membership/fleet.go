@@ -1,0 +1,146 @@
+package membership
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"leasehold/lease"
+	"leasehold/planner"
+)
+
+// node is another node as seen from here.
+type node struct {
+	name     planner.Name
+	deadline time.Time // of its heartbeat, as last read
+	lookAt   time.Time // when to read it again
+	// suspect excludes the node from the plan until its heartbeat is renewed: a
+	// lease of its ran out.
+	suspect bool
+}
+
+func (n *node) read(deadline time.Time) {
+	n.deadline, n.lookAt = deadline, deadline.Add(touchAfter)
+}
+
+// fleet is the view of who lives. This node always counts itself.
+type fleet struct {
+	self  planner.Name
+	nodes map[string]*node
+}
+
+func newFleet(instance string) fleet {
+	return fleet{self: planner.NewName(instance), nodes: make(map[string]*node)}
+}
+
+// change is what a look did to the view.
+type change int
+
+const (
+	same change = iota
+	joined
+	left    // its heartbeat was removed
+	expired // its heartbeat ran out
+	cleared // it is no longer suspect
+)
+
+// see takes in one look at a heartbeat.
+func (f *fleet) see(m lease.Member, now time.Time) change {
+	if m.Instance == f.self.String() || m.Instance == "" {
+		return same
+	}
+	known, ok := f.nodes[m.Instance]
+	switch {
+	case m.Remaining <= 0 && !ok:
+		return same
+	case m.Remaining <= 0:
+		delete(f.nodes, m.Instance)
+		if now.Before(known.deadline) {
+			return left
+		}
+		return expired
+	case !ok:
+		known = &node{name: planner.NewName(m.Instance)}
+		known.read(now.Add(m.Remaining))
+		f.nodes[m.Instance] = known
+		return joined
+	}
+	deadline := now.Add(m.Remaining)
+	renewed := deadline.Sub(known.deadline) > rankDelay
+	known.read(deadline)
+	if known.suspect && renewed {
+		known.suspect = false
+		return cleared
+	}
+	return same
+}
+
+// suspect excludes a node from the plan. It reports whether that is news.
+func (f *fleet) suspect(instance string) bool {
+	n, ok := f.nodes[instance]
+	if !ok || n.suspect {
+		return false
+	}
+	n.suspect = true
+	return true
+}
+
+// lives reports whether a node counts in the plan.
+func (f *fleet) lives(instance string) bool {
+	n, ok := f.nodes[instance]
+	return instance == f.self.String() || ok && !n.suspect
+}
+
+// live returns the names of all nodes that count, this one included, in order.
+func (f *fleet) live() []planner.Name {
+	names := []planner.Name{f.self}
+	for _, n := range f.nodes {
+		if !n.suspect {
+			names = append(names, n.name)
+		}
+	}
+	slices.SortFunc(names, func(a, b planner.Name) int { return strings.Compare(a.String(), b.String()) })
+	return names
+}
+
+// size counts the nodes that live, suspects included.
+func (f *fleet) size() int { return len(f.nodes) + 1 }
+
+// due returns the nodes whose heartbeat must be looked at, and puts their next
+// look off by pause.
+func (f *fleet) due(now time.Time, pause time.Duration) []string {
+	var names []string
+	for name, n := range f.nodes {
+		if !now.Before(n.lookAt) {
+			n.lookAt = now.Add(pause) // should the look have no answer
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// next returns when the next heartbeat must be looked at; zero for never.
+func (f *fleet) next() time.Time {
+	var first time.Time
+	for _, n := range f.nodes {
+		if first.IsZero() || n.lookAt.Before(first) {
+			first = n.lookAt
+		}
+	}
+	return first
+}
+
+// missing returns the known nodes that a complete list does not name.
+func (f *fleet) missing(list []lease.Member) []string {
+	listed := make(map[string]bool, len(list))
+	for _, m := range list {
+		listed[m.Instance] = true
+	}
+	var names []string
+	for name := range f.nodes {
+		if !listed[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}

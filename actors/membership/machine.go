@@ -1,0 +1,210 @@
+package membership
+
+import (
+	"time"
+
+	"leasehold/actors/leaseholder"
+	"leasehold/eventlog"
+	"leasehold/lease"
+	"leasehold/planner"
+)
+
+// machine decides what a node claims, keeps and gives up. It knows no actor and
+// no I/O: every method takes the time and leaves its wishes in out.
+type machine struct {
+	set Settings
+
+	fleet    fleet
+	entries  map[string]*entry // usable documents, by session
+	invalid  map[string]fault  // documents that can't be used, by session
+	children map[uint64]*child
+	held     map[string]*child // by session
+	agenda   agenda
+	lastID   uint64 // of the last child
+
+	// Phases of the node's life.
+	started  time.Time
+	scanned  bool // the catalogue was read once
+	listed   bool // the fleet was read once
+	ready    bool // claims may be made
+	fenced   bool
+	draining bool
+
+	// changedAt is when the set of members last changed.
+	changedAt time.Time
+	// holdUntil keeps sessions of others from being claimed after Redis may have
+	// forgotten them; pauseUntil keeps all, since Redis does not answer.
+	holdUntil, pauseUntil time.Time
+	misses                int // claims in a row without an answer
+
+	stale    bool // the plan does not fit the view
+	planning bool
+	surplus  map[string]*entry // held here, but another should have them
+
+	claiming int // acquires in flight
+	moving   int // sessions being given up for balance
+	handing  int // grants being given back that got no leaseholder
+
+	out orders
+}
+
+// orders is what the machine wants done.
+type orders struct {
+	claims []lease.Claim
+	spawns []spawn
+	tells  []tell
+	back   []lease.Release // grants to give back, or state to forget
+	look   []string        // leases
+	fetch  []string        // documents
+	check  []string        // heartbeats
+	list   bool            // all heartbeats
+	scan   bool            // all documents
+	renew  bool            // all own leases, at once
+	plan   *planInput
+	logs   []eventlog.Event
+}
+
+type spawn struct {
+	id  uint64
+	cfg leaseholder.Config
+}
+
+type tell struct {
+	id      uint64
+	message leaseholder.Message
+}
+
+type planInput struct {
+	nodes    []planner.Name
+	sessions []planner.Name
+}
+
+func newMachine(set Settings, now time.Time) *machine {
+	return &machine{
+		set:       set,
+		fleet:     newFleet(set.Instance),
+		entries:   make(map[string]*entry),
+		invalid:   make(map[string]fault),
+		children:  make(map[uint64]*child),
+		held:      make(map[string]*child),
+		surplus:   make(map[string]*entry),
+		started:   now,
+		changedAt: now,
+		out:       orders{list: true, scan: true},
+	}
+}
+
+// take returns the orders and forgets them.
+func (m *machine) take() orders {
+	out := m.out
+	m.out = orders{}
+	return out
+}
+
+func (m *machine) log(e eventlog.Event) { m.out.logs = append(m.out.logs, e) }
+
+// ttl returns the TTL of a session's lease.
+func (m *machine) ttl(e *entry) time.Duration {
+	if e.session.LeaseTTL > 0 {
+		return e.session.LeaseTTL
+	}
+	return m.set.TTL
+}
+
+// onTime does what has become due. The actor calls it after every message.
+func (m *machine) onTime(now time.Time) {
+	m.settleDown(now)
+	if names := m.fleet.due(now, firstPause); len(names) > 0 {
+		m.out.check = append(m.out.check, names...)
+	}
+	for {
+		i, ok := m.agenda.take(now)
+		if !ok {
+			break
+		}
+		e, ok := m.entries[i.id]
+		if !ok || !e.wakeAt.Equal(i.at) || e.wakeWhy != i.why {
+			continue // another appointment counts
+		}
+		e.wakeAt = time.Time{}
+		m.consider(i.id, e, i.why, now)
+	}
+	m.rebalance(now)
+	m.startPlan()
+}
+
+// next returns when onTime has something to do; zero for never.
+func (m *machine) next(now time.Time) time.Time {
+	first := m.fleet.next()
+	earlier := func(at time.Time) {
+		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	earlier(m.agenda.next())
+	if !m.ready {
+		earlier(m.readyAt())
+	}
+	if len(m.surplus) > 0 && now.Before(m.changedAt.Add(settle)) {
+		earlier(m.changedAt.Add(settle))
+	}
+	return first
+}
+
+// readyAt is when the first claims may be made: nodes that start together should
+// see each other first.
+func (m *machine) readyAt() time.Time {
+	at, most := m.changedAt.Add(settle), m.started.Add(settleMost)
+	if at.After(most) {
+		return most
+	}
+	return at
+}
+
+// settleDown makes the node ready once it knows the fleet and the sessions.
+func (m *machine) settleDown(now time.Time) {
+	if m.ready || !m.scanned || !m.listed || m.stale || m.planning || now.Before(m.readyAt()) {
+		return
+	}
+	m.ready = true
+	m.considerMine(now)
+}
+
+// considerMine looks at every session that the plan gives to this node.
+func (m *machine) considerMine(now time.Time) {
+	for id, e := range m.entries {
+		if e.mine {
+			m.consider(id, e, byPlan, now)
+		}
+	}
+}
+
+// wake makes an appointment with a session, unless an earlier one stands.
+func (m *machine) wake(id string, e *entry, at time.Time, why trigger) {
+	if !e.wakeAt.IsZero() && !at.Before(e.wakeAt) {
+		return
+	}
+	e.wakeAt, e.wakeWhy = at, why
+	m.agenda.add(item{at: at, id: id, why: why})
+}
+
+// onFenced follows the node's own heartbeat: without it nothing is claimed.
+func (m *machine) onFenced(fenced bool, now time.Time) {
+	m.fenced = fenced
+	if !fenced {
+		m.considerMine(now)
+	}
+}
+
+// onDrain gives everything up.
+func (m *machine) onDrain() {
+	m.draining = true
+	for _, c := range m.children {
+		m.release(c, leaseholder.Shutdown)
+	}
+}
+
+// drained reports whether nothing is held and nothing under way.
+func (m *machine) drained() bool {
+	return m.draining && len(m.children) == 0 && m.claiming == 0 && m.handing == 0
+}

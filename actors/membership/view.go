@@ -1,0 +1,165 @@
+package membership
+
+import (
+	"time"
+
+	"leasehold/actors/leaseholder"
+	"leasehold/eventlog"
+	"leasehold/lease"
+	"leasehold/planner"
+)
+
+// onMembers takes in looks at heartbeats.
+func (m *machine) onMembers(looks []lease.Member, now time.Time) {
+	for _, l := range looks {
+		m.onMember(l, now)
+	}
+}
+
+func (m *machine) onMember(l lease.Member, now time.Time) {
+	change := m.fleet.see(l, now)
+	switch change {
+	case same:
+		return
+	case joined:
+		m.log(eventlog.MemberJoined{Member: l.Instance, Members: m.fleet.size()})
+	case left:
+		m.log(eventlog.MemberLeft{Member: l.Instance, Members: m.fleet.size()})
+	case expired:
+		m.log(eventlog.MemberExpired{Member: l.Instance, Members: m.fleet.size()})
+	case cleared:
+	}
+	m.changedAt = now
+	m.stale = true
+}
+
+// onList takes in a list of all heartbeats. A list without this node's own was
+// made by a Redis that forgot: then nobody is missed before his own deadline.
+func (m *machine) onList(list []lease.Member, now time.Time) {
+	m.onMembers(list, now)
+	if !m.listed {
+		m.listed, m.stale = true, true
+	}
+	self := m.fleet.self.String()
+	for _, l := range list {
+		if l.Instance == self {
+			m.out.check = append(m.out.check, m.fleet.missing(list)...)
+			return
+		}
+	}
+}
+
+// onNodeSeen answers the hint that a heartbeat was written.
+func (m *machine) onNodeSeen(instance string) {
+	n, known := m.fleet.nodes[instance]
+	if instance != m.fleet.self.String() && (!known || n.suspect) {
+		m.out.check = append(m.out.check, instance)
+	}
+}
+
+// onNodeGone answers the hint that a heartbeat went.
+func (m *machine) onNodeGone(instance string) {
+	if _, known := m.fleet.nodes[instance]; known {
+		m.out.check = append(m.out.check, instance)
+	}
+}
+
+// startPlan has a new plan made when the view has changed, one at a time.
+func (m *machine) startPlan() {
+	if !m.stale || m.planning || m.draining || !m.scanned || !m.listed {
+		return
+	}
+	m.stale, m.planning = false, true
+	in := &planInput{nodes: m.fleet.live(), sessions: make([]planner.Name, 0, len(m.entries))}
+	for _, e := range m.entries {
+		if e.session.Pollable() {
+			in.sessions = append(in.sessions, e.name)
+		}
+	}
+	m.out.plan = in
+}
+
+// onPlan takes in a plan: owners holds, for each session, its node's index.
+func (m *machine) onPlan(in *planInput, owners []int32, now time.Time) {
+	m.planning = false
+	for i, name := range in.sessions {
+		id := name.String()
+		e, ok := m.entries[id]
+		if !ok || owners[i] < 0 {
+			continue
+		}
+		owner := in.nodes[owners[i]].String()
+		if owner == e.owner {
+			continue
+		}
+		e.owner, e.mine = owner, owner == m.set.Instance
+		e.declined = ""
+		m.noteSurplus(id, e)
+		if e.mine && m.ready {
+			m.consider(id, e, byPlan, now)
+		}
+	}
+	m.settleDown(now)
+}
+
+// noteSurplus books whether a session is held here although another should have
+// it.
+func (m *machine) noteSurplus(id string, e *entry) {
+	if c, ok := m.held[id]; ok && !c.leaving && !e.mine && e.owner != "" {
+		m.surplus[id] = e
+		return
+	}
+	delete(m.surplus, id)
+}
+
+// rebalance gives up sessions that another live node should have, once the view
+// of the fleet has stood still.
+func (m *machine) rebalance(now time.Time) {
+	if len(m.surplus) == 0 || m.draining || now.Before(m.changedAt.Add(settle)) {
+		return
+	}
+	for id, e := range m.surplus {
+		if m.moving >= movesAtOnce {
+			return
+		}
+		c, ok := m.held[id]
+		switch {
+		case !ok || c.leaving || e.mine:
+			delete(m.surplus, id)
+		case !m.fleet.lives(e.owner):
+			// The next plan names another.
+		case e.declined == e.owner && now.Before(e.keepUntil):
+			m.wake(id, e, e.keepUntil, byPlan)
+		default:
+			c.moving = true
+			m.moving++
+			m.release(c, leaseholder.Rebalance)
+		}
+	}
+}
+
+// release has a child give its lease back.
+func (m *machine) release(c *child, reason leaseholder.Reason) {
+	c.leaving = true
+	delete(m.surplus, c.session)
+	m.out.tells = append(m.out.tells, tell{id: c.id, message: &leaseholder.Release{Reason: reason}})
+}
+
+// rank is how many live nodes should try a session before this one.
+func (m *machine) rank(e *entry) int {
+	if e.mine {
+		return 0
+	}
+	nodes := m.fleet.live()
+	rank := 1
+	for _, i := range planner.Rank(e.name, nodes) {
+		switch nodes[i].String() {
+		case m.set.Instance:
+			return rank
+		case e.owner:
+		default:
+			rank++
+		}
+	}
+	return rank
+}

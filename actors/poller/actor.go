@@ -1,0 +1,128 @@
+package poller
+
+import (
+	"context"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"leasehold/actors/tree"
+	"leasehold/eventlog"
+	"leasehold/lease/cell"
+)
+
+// pollerActor translates messages into events of the machine, and its effects
+// into timers and goroutines. All fields belong to the actor's goroutine.
+type pollerActor struct {
+	deps    *Deps
+	cell    *cell.Cell
+	first   time.Duration
+	machine machine
+
+	timer *time.Timer
+	seq   uint64 // of the timer that counts
+
+	deferring bool // a deferral was logged and is not over
+	hold      context.CancelFunc
+	abort     context.CancelFunc
+	done      chan struct{} // closed when the attempt in flight has ended
+}
+
+// Receive implements actor.Actor.
+func (p *pollerActor) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		p.apply(c, effect{do: arm, wait: p.first})
+	case *actor.Stopping:
+		p.quit()
+	case Message:
+		p.handle(c, m)
+	}
+}
+
+func (p *pollerActor) handle(c actor.Context, message Message) {
+	switch m := message.(type) {
+	case *tick:
+		if m.seq == p.seq {
+			p.apply(c, p.machine.onTick(p.cell.Usable()))
+		}
+	case *Resume:
+		p.apply(c, p.machine.onResume(p.cell.Usable()))
+	case *Update:
+		p.apply(c, p.machine.onUpdate(m.Session, p.cell.Usable()))
+	case *Stop:
+		p.apply(c, p.machine.onStop(m.Abort))
+	case *ran:
+		p.hold, p.abort, p.done = nil, nil, nil
+		p.noteDeferral(m)
+		p.apply(c, p.machine.onRan(m, p.cell.Usable()))
+	}
+}
+
+func (p *pollerActor) apply(c actor.Context, e effect) {
+	switch e.do {
+	case nothing:
+	case arm:
+		p.disarm()
+		p.timer = tree.Self(c).After(e.wait, &tick{seq: p.seq})
+	case start:
+		p.disarm()
+		p.start(c)
+	case hold:
+		p.hold()
+	case abort:
+		p.abort()
+	case end:
+		p.disarm()
+		c.Stop(c.Self())
+	case yield:
+		p.disarm()
+		c.Send(c.Parent(), &Failed{RetryIn: e.wait})
+	}
+}
+
+// start runs an attempt beside the actor.
+func (p *pollerActor) start(c actor.Context) {
+	poll, abort := context.WithCancel(p.cell.Context())
+	gate, hold := context.WithCancel(poll)
+	done := make(chan struct{})
+	p.abort, p.hold, p.done = abort, hold, done
+
+	a := attempt{deps: p.deps, cell: p.cell, session: p.machine.session}
+	tree.Async(c, func() any {
+		defer close(done)
+		defer abort()
+		defer hold()
+		return a.run(gate, poll)
+	})
+}
+
+// disarm makes the timer that is set, and a tick already sent, count no more.
+func (p *pollerActor) disarm() {
+	p.seq++
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
+	}
+}
+
+// quit is for an end that was not asked for by Stop: it waits for the poll, whose
+// context is cancelled, so that nothing runs when the parent hears of the end.
+func (p *pollerActor) quit() {
+	p.machine.stopping = true
+	p.disarm()
+	if p.abort != nil {
+		p.abort()
+		<-p.done
+	}
+}
+
+// noteDeferral logs that Redis does not let polls start, once each time.
+func (p *pollerActor) noteDeferral(r *ran) {
+	deferring := r.kind == deferred
+	if deferring && !p.deferring {
+		g := p.cell.Grant()
+		p.deps.Log.Emit(eventlog.PollDeferred{Session: g.Session, Version: int64(g.Token), Err: r.err})
+	}
+	p.deferring = deferring
+}

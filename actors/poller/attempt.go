@@ -1,0 +1,167 @@
+package poller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"leasehold/eventlog"
+	"leasehold/lease"
+	"leasehold/lease/cell"
+	"leasehold/schedule"
+	"leasehold/session"
+)
+
+const (
+	// slack is how much longer than its timeout a poll may be announced to Redis.
+	slack = 500 * time.Millisecond
+
+	// recordTries is how often a result is written before it is given up, and
+	// recordPause the wait between two tries.
+	recordTries = 3
+	recordPause = 100 * time.Millisecond
+
+	// recordLimit bounds one write of a result.
+	recordLimit = 5 * time.Second
+)
+
+// attempt is one try to poll: wait for the gate, begin, poll, finish.
+type attempt struct {
+	deps    *Deps
+	cell    *cell.Cell
+	session session.Session
+}
+
+// run does the attempt. The wait for the gate ends with gate, the poll with poll.
+func (a attempt) run(gate, poll context.Context) *ran {
+	if err := a.deps.Gate.Acquire(gate, 1); err != nil {
+		return &ran{kind: unusable}
+	}
+	defer a.deps.Gate.Release(1)
+	if !a.cell.Usable() || gate.Err() != nil {
+		return &ran{kind: unusable}
+	}
+
+	bound := a.session.Timeout + slack
+	poll, cancel := context.WithDeadline(poll, time.Now().Add(bound))
+	defer cancel()
+	begun, err := a.deps.Ledger.Begin(poll, a.grant(), lease.Slot{Interval: a.session.Interval, Bound: bound})
+	heard := time.Now()
+	switch {
+	case errors.Is(err, lease.ErrLost):
+		a.cell.Kill(err)
+		return &ran{kind: lost}
+	case err != nil:
+		return &ran{kind: deferred, err: err}
+	case begun.Wait > 0:
+		return &ran{kind: notDue, wait: begun.Wait}
+	}
+	return a.work(poll, begun, heard)
+}
+
+// work polls and records. Redis has begun at begun.At, which was heard of at
+// heard.
+func (a attempt) work(poll context.Context, begun lease.Start, heard time.Time) *ran {
+	g := a.grant()
+	a.deps.Log.Emit(eventlog.PollStarted{Session: g.Session, Version: int64(g.Token)})
+
+	outcome := a.poll(poll)
+	took := time.Since(heard)
+	result := a.result(outcome, begun, begun.At.Add(took), took)
+
+	a.log(outcome, result, begun.Failures)
+	a.record(result)
+
+	next := result.NextDue
+	if result.RetryAt.After(next) {
+		next = result.RetryAt
+	}
+	// Reckoned from when the answer was heard, this clock is never ahead of Redis.
+	wait := max(0, next.Sub(begun.At.Add(time.Since(heard))))
+	return &ran{kind: polled, wait: wait, failed: !result.OK && result.Class != Canceled}
+}
+
+// poll calls the poll function; a panic is a failed poll.
+func (a attempt) poll(ctx context.Context) (o Outcome) {
+	defer func() {
+		if r := recover(); r != nil {
+			o = Outcome{Class: Panicked, Err: fmt.Errorf("the poll panicked: %v", r)}
+		}
+	}()
+	if !a.cell.Usable() { // the machine stood still since Redis answered
+		return Outcome{Class: Canceled, Err: cell.ErrExpired}
+	}
+	return a.deps.Poll(ctx, Job{Session: a.session, Grant: a.grant()})
+}
+
+// result computes when the session is due again.
+func (a attempt) result(o Outcome, begun lease.Start, ended time.Time, took time.Duration) lease.Result {
+	r := lease.Result{
+		OK: o.OK, Class: o.Class, Status: o.Status, Bytes: o.Bytes,
+		Due: begun.Due, Started: begun.At, Duration: took,
+	}
+	if o.Err != nil {
+		r.Error = o.Err.Error()
+	}
+	if o.Class == Canceled { // says nothing of the target: the slot stays open
+		r.NextDue, r.Failures = begun.At, begun.Failures
+		if !begun.Due.IsZero() {
+			r.NextDue = begun.Due
+		}
+		return r
+	}
+	plan := schedule.Next(
+		schedule.Policy{ID: a.session.ID, Interval: a.session.Interval},
+		schedule.Run{Due: begun.Due, Start: begun.At, End: ended, OK: o.OK, Failures: begun.Failures},
+	)
+	r.NextDue, r.RetryAt, r.Failures = plan.Due, plan.RetryAt, plan.Failures
+	return r
+}
+
+// record writes the result, also when the lease has ended meanwhile: the fence
+// refuses it then, and the successor need not wait for this poll any more.
+func (a attempt) record(r lease.Result) {
+	g := a.grant()
+	ctx := context.WithoutCancel(a.cell.Context())
+	for try := 1; ; try++ {
+		limited, cancel := context.WithTimeout(ctx, recordLimit)
+		err := a.deps.Ledger.Finish(limited, g, r)
+		cancel()
+		switch {
+		case err == nil:
+			return
+		case errors.Is(err, lease.ErrLost):
+			a.cell.Kill(err)
+			a.deps.Log.Emit(eventlog.ResultFenced{Session: g.Session, Version: int64(g.Token), Err: err})
+			return
+		case try == recordTries:
+			a.deps.Log.Emit(eventlog.PollDeferred{Session: g.Session, Version: int64(g.Token), Err: err})
+			return
+		}
+		select {
+		case <-time.After(recordPause):
+		case <-a.cell.Context().Done(): // one more try at once, then enough
+		}
+	}
+}
+
+func (a attempt) log(o Outcome, r lease.Result, before int) {
+	g := a.grant()
+	switch {
+	case o.OK:
+		a.deps.Log.Emit(eventlog.PollSucceeded{Session: g.Session, Version: int64(g.Token), Duration: r.Duration, Status: o.Status})
+		if before > 0 {
+			a.deps.Log.Emit(eventlog.PollRecovered{Session: g.Session, Version: int64(g.Token), Failures: before})
+		}
+	case o.Class == Canceled:
+		// Nothing was learnt of the target.
+	default:
+		a.deps.Log.Emit(eventlog.PollFailed{
+			Session: g.Session, Version: int64(g.Token), Class: o.Class, Err: o.Err,
+			Duration: r.Duration, Failures: r.Failures, Repeat: before > 0,
+		})
+	}
+}
+
+func (a attempt) grant() lease.Grant { return a.cell.Grant() }

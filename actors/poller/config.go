@@ -1,0 +1,73 @@
+package poller
+
+import (
+	"context"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"leasehold/actors/tree"
+	"leasehold/eventlog"
+	"leasehold/lease"
+	"leasehold/lease/cell"
+	"leasehold/session"
+)
+
+// Job is one poll to do.
+type Job struct {
+	Session session.Session
+	Grant   lease.Grant
+}
+
+// Outcome is what a poll brought.
+type Outcome struct {
+	OK     bool
+	Class  string // "success", or the class of the failure
+	Err    error  // nil when OK; must not hold a secret
+	Status int    // of an HTTP answer
+	Bytes  int64  // read of the answer
+}
+
+// Success is the class of a poll that went well, Canceled that of one which was
+// ended by its lease or its node and says nothing about the target.
+const (
+	Success  = "success"
+	Canceled = "canceled"
+	Panicked = "panic"
+)
+
+// Func does one poll. It ends soon after ctx has ended, and may be called from
+// any goroutine.
+type Func func(ctx context.Context, job Job) Outcome
+
+// Gate bounds the polls in flight on this node; golang.org/x/sync/semaphore fits.
+type Gate interface {
+	Acquire(ctx context.Context, n int64) error
+	Release(n int64)
+}
+
+// Deps is what all pollers of a node share. It is not changed after the first
+// poller was made.
+type Deps struct {
+	Ledger lease.Ledger
+	Poll   Func
+	Gate   Gate
+	Log    *eventlog.Log
+	// Report hears of panics. It may be nil.
+	Report func(tree.Failure)
+}
+
+// Config is one poller's own.
+type Config struct {
+	Cell    *cell.Cell
+	Session session.Session
+	// First is how long the first slot is away; zero means at once.
+	First time.Duration
+}
+
+// Props returns the props of a poller. Its parent gets Failed messages.
+func Props(deps *Deps, cfg Config) *actor.Props {
+	return tree.Props(func() actor.Actor {
+		return &pollerActor{deps: deps, cell: cfg.Cell, first: cfg.First, machine: machine{session: cfg.Session}}
+	}, deps.Report)
+}

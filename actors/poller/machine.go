@@ -1,0 +1,117 @@
+package poller
+
+import (
+	"time"
+
+	"leasehold/session"
+)
+
+// machine decides what a poller does next. It knows no clock, no actor, no I/O.
+type machine struct {
+	session  session.Session
+	running  bool
+	blocked  bool // waits for the cell to be usable
+	stopping bool
+	misses   int // attempts in a row that Redis did not answer
+}
+
+// effect is what the actor has to do.
+type effect struct {
+	do   action
+	wait time.Duration // for arm
+}
+
+type action int
+
+const (
+	nothing action = iota
+	arm            // set the timer
+	start          // start an attempt
+	abort          // cancel the attempt
+	hold           // let the attempt not go further than waiting for the gate
+	end            // stop the actor
+	yield          // tell the parent that the lease shall be released
+)
+
+// onTick answers the slot's timer.
+func (m *machine) onTick(usable bool) effect {
+	switch {
+	case m.stopping || m.running:
+		return effect{}
+	case !usable:
+		m.blocked = true
+		return effect{}
+	default:
+		m.blocked = false
+		m.running = true
+		return effect{do: start}
+	}
+}
+
+// onResume answers a renewal that succeeded after a failure.
+func (m *machine) onResume(usable bool) effect {
+	if !m.blocked {
+		return effect{}
+	}
+	return m.onTick(usable)
+}
+
+// onUpdate takes a changed document. With another interval the due time is
+// another, which Redis computes when asked.
+func (m *machine) onUpdate(s session.Session, usable bool) effect {
+	ask := s.Interval != m.session.Interval
+	m.session = s
+	if !ask {
+		return effect{}
+	}
+	return m.onTick(usable)
+}
+
+// onStop answers the parent's wish to end.
+func (m *machine) onStop(cancel bool) effect {
+	m.stopping = true
+	switch {
+	case !m.running:
+		return effect{do: end}
+	case cancel:
+		return effect{do: abort}
+	default:
+		return effect{do: hold}
+	}
+}
+
+// onRan answers the end of an attempt.
+func (m *machine) onRan(r *ran, usable bool) effect {
+	m.running = false
+	if m.stopping {
+		return effect{do: end}
+	}
+	if r.kind != deferred {
+		m.misses = 0
+	}
+	switch r.kind {
+	case polled:
+		if r.failed && m.session.OnFailure == session.Release {
+			return effect{do: yield, wait: r.wait}
+		}
+		return effect{do: arm, wait: r.wait}
+	case notDue:
+		return effect{do: arm, wait: max(r.wait, time.Millisecond)}
+	case unusable:
+		return m.onTick(usable)
+	case deferred:
+		m.misses++
+		return effect{do: arm, wait: backOff(m.misses)}
+	case lost: // the cell is dead, Stop is on its way
+	}
+	return effect{}
+}
+
+// backOff is the wait before Redis is asked again: 250 ms, 500 ms, 1 s, 2 s.
+func backOff(misses int) time.Duration {
+	const first, most = 250 * time.Millisecond, 2 * time.Second
+	if misses > 4 {
+		return most
+	}
+	return min(most, first<<(max(misses, 1)-1))
+}

@@ -1,0 +1,56 @@
+package poller
+
+import (
+	"time"
+
+	"leasehold/session"
+)
+
+// Message is what a poller's parent may send to it.
+//
+//sumtype:decl
+type Message interface{ isMessage() }
+
+// Update gives the poller a changed document. It holds from the next poll on.
+type Update struct{ Session session.Session }
+
+// Resume says that the lease cell may be usable again.
+type Resume struct{}
+
+// Stop ends the poller as soon as no poll is in flight; with Abort the poll in
+// flight is cancelled. A later Stop may add Abort.
+type Stop struct{ Abort bool }
+
+// tick is the slot's timer.
+type tick struct{ seq uint64 }
+
+// ran is the end of an attempt.
+type ran struct {
+	kind kind
+	// wait is how long the next slot is away.
+	wait time.Duration
+	// failed says that the target was polled and failed.
+	failed bool
+	err    error
+}
+
+// kind says how an attempt ended.
+type kind int
+
+const (
+	polled   kind = iota // the poll ran, whatever came of it
+	notDue               // Redis said: not yet
+	unusable             // the cell could not be used
+	deferred             // Redis did not answer
+	lost                 // the grant no longer holds
+)
+
+func (*Update) isMessage() {}
+func (*Resume) isMessage() {}
+func (*Stop) isMessage()   {}
+func (*tick) isMessage()   {}
+func (*ran) isMessage()    {}
+
+// Failed tells the parent that a poll failed whose session wants its lease
+// released then. RetryIn is when the fleet will retry.
+type Failed struct{ RetryIn time.Duration }

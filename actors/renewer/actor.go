@@ -1,0 +1,167 @@
+package renewer
+
+import (
+	"context"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"leasehold/actors/tree"
+	"leasehold/lease"
+	"leasehold/lease/cell"
+)
+
+// tracked is one lease under renewal. Its fields belong to the actor; goroutines
+// use the cell only.
+type tracked struct {
+	cell      *cell.Cell
+	holder    tree.Mailbox
+	busy      bool // a renewal is in flight
+	suspended bool
+}
+
+// group is all leases of one TTL.
+type group struct {
+	ttl, interval time.Duration
+	leases        map[lease.Grant]*tracked
+	timer         *time.Timer
+	retrying      *time.Timer
+	failures      int // retries in a row without an answer
+}
+
+// renewerActor's fields belong to the actor's goroutine, but for slots.
+type renewerActor struct {
+	cfg    Config
+	groups map[time.Duration]*group
+	slots  chan struct{} // bounds the calls at once; shared with the calls' goroutines
+
+	releases []*Release
+	flushing bool
+
+	clock *time.Timer
+	seen  time.Time // at the last clock check
+}
+
+// Receive implements actor.Actor.
+func (r *renewerActor) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		r.seen = time.Now()
+		r.clock = tree.Self(c).After(sleepCheck, &clockCheck{})
+		r.group(c, r.cfg.TTL)
+	case *actor.Stopping:
+		r.clock.Stop()
+		for _, g := range r.groups {
+			g.stop()
+		}
+	case Message:
+		r.handle(c, m)
+	}
+}
+
+func (r *renewerActor) handle(c actor.Context, message Message) {
+	switch m := message.(type) {
+	case *Track:
+		r.track(c, m)
+	case *Untrack:
+		r.untrack(m.Grant)
+	case *Release:
+		r.untrack(m.Release.Grant)
+		r.enqueue(c, m)
+	case *RenewAll:
+		for ttl := range r.groups {
+			r.burst(c, ttl, everyone)
+		}
+	case *cycle:
+		r.cycle(c, m.ttl)
+	case *burst:
+		r.burst(c, m.ttl, everyone)
+	case *retry:
+		r.retry(c, m.ttl)
+	case *renewed:
+		r.noteRenewed(c, m)
+	case *flush:
+		r.flush(c)
+	case *released:
+		r.noteReleased(c, m)
+	case *again:
+		for _, release := range m.batch {
+			r.enqueue(c, release)
+		}
+	case *clockCheck:
+		r.checkClocks(c)
+	}
+}
+
+// group returns the group of a TTL, and starts its cycle if it is new.
+func (r *renewerActor) group(c actor.Context, ttl time.Duration) *group {
+	g, ok := r.groups[ttl]
+	if !ok {
+		interval := time.Duration(float64(r.cfg.Interval) * float64(ttl) / float64(r.cfg.TTL))
+		g = &group{ttl: ttl, interval: interval, leases: make(map[lease.Grant]*tracked)}
+		g.timer = tree.Self(c).After(interval, &cycle{ttl: ttl})
+		r.groups[ttl] = g
+	}
+	return g
+}
+
+func (g *group) stop() {
+	g.timer.Stop()
+	if g.retrying != nil {
+		g.retrying.Stop()
+	}
+}
+
+func (r *renewerActor) track(c actor.Context, m *Track) {
+	grant := m.Cell.Grant()
+	r.untrack(grant)
+	r.group(c, m.TTL).leases[grant] = &tracked{cell: m.Cell, holder: m.Holder}
+}
+
+func (r *renewerActor) untrack(grant lease.Grant) {
+	for ttl, g := range r.groups {
+		delete(g.leases, grant)
+		if len(g.leases) == 0 && ttl != r.cfg.TTL {
+			g.stop()
+			delete(r.groups, ttl)
+		}
+	}
+}
+
+// cycle starts one round of renewals: the heartbeat first, for the node's own
+// TTL, and the leases right after.
+func (r *renewerActor) cycle(c actor.Context, ttl time.Duration) {
+	g, ok := r.groups[ttl]
+	if !ok {
+		return
+	}
+	g.timer = tree.Self(c).After(g.interval, &cycle{ttl: ttl})
+	if ttl != r.cfg.TTL || r.cfg.Beat == nil {
+		r.burst(c, ttl, everyone)
+		return
+	}
+	beat, parent := r.cfg.Beat, r.cfg.Context
+	tree.Async(c, func() any {
+		ctx, cancel := context.WithTimeout(parent, beatLimit)
+		defer cancel()
+		_ = beat(ctx) // who beats also hears of failures; the leases don't wait for it
+		return &burst{ttl: ttl}
+	})
+}
+
+// checkClocks ends cells whose deadline passed while the monotonic clock stood
+// still.
+func (r *renewerActor) checkClocks(c actor.Context) {
+	now := time.Now()
+	ahead := now.Round(0).Sub(r.seen.Round(0)) - now.Sub(r.seen)
+	r.seen = now
+	r.clock = tree.Self(c).After(sleepCheck, &clockCheck{})
+	if ahead < sleepJump {
+		return
+	}
+	for _, g := range r.groups {
+		for _, t := range g.leases {
+			t.cell.Slept()
+		}
+	}
+}

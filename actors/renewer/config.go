@@ -1,0 +1,70 @@
+package renewer
+
+import (
+	"context"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"leasehold/actors/tree"
+	"leasehold/eventlog"
+	"leasehold/lease"
+)
+
+// Config is what a renewer needs.
+type Config struct {
+	// Context is the process' own; calls to Redis end with it.
+	Context context.Context
+	Store   lease.Store
+	// Beat writes the node's heartbeat. It may be nil.
+	Beat func(ctx context.Context) error
+
+	// TTL and Interval are the node's own; a lease with another TTL is renewed in
+	// proportion. Margin is for TTL, and in proportion too.
+	TTL, Interval, Margin time.Duration
+	// BatchSize is the most leases in one call, Flights the most calls at once.
+	BatchSize, Flights int
+
+	Log    *eventlog.Log
+	Report func(tree.Failure)
+}
+
+// Margin returns how long before Redis a lease of this TTL ends for its holder,
+// where a lease of the node's own TTL ends margin before.
+func Margin(ttl, nodeTTL, margin time.Duration) time.Duration {
+	return time.Duration(float64(margin) * float64(ttl) / float64(nodeTTL))
+}
+
+const (
+	defaultBatchSize = 500
+	defaultFlights   = 4
+
+	// beatLimit bounds how long a cycle waits for the heartbeat.
+	beatLimit = 250 * time.Millisecond
+
+	// sleepCheck is how often the clocks are compared, sleepJump by how much the
+	// wall clock must have run ahead to be believed.
+	sleepCheck = time.Second
+	sleepJump  = time.Second
+
+	// firstRetry and mostRetry bound the growing wait between retries.
+	firstRetry = 100 * time.Millisecond
+	mostRetry  = time.Second
+)
+
+// Props returns the props of a renewer.
+func Props(cfg Config) *actor.Props {
+	if cfg.BatchSize <= 0 {
+		cfg.BatchSize = defaultBatchSize
+	}
+	if cfg.Flights <= 0 {
+		cfg.Flights = defaultFlights
+	}
+	return tree.Props(func() actor.Actor {
+		return &renewerActor{
+			cfg:    cfg,
+			groups: make(map[time.Duration]*group),
+			slots:  make(chan struct{}, cfg.Flights),
+		}
+	}, cfg.Report)
+}

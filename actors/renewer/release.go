@@ -1,0 +1,65 @@
+package renewer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"leasehold/actors/tree"
+	"leasehold/lease"
+)
+
+// releaseLimit bounds one call that releases leases.
+const releaseLimit = 5 * time.Second
+
+// enqueue adds a release to the next batch. The batch goes out after the messages
+// that are already in the mailbox, so a burst of releases is one call.
+func (r *renewerActor) enqueue(c actor.Context, m *Release) {
+	r.releases = append(r.releases, m)
+	if !r.flushing {
+		r.flushing = true
+		tree.Self(c).Send(&flush{})
+	}
+}
+
+func (r *renewerActor) flush(c actor.Context) {
+	r.flushing = false
+	for len(r.releases) > 0 {
+		n := min(len(r.releases), r.cfg.BatchSize)
+		batch := r.releases[:n:n]
+		r.releases = r.releases[n:]
+		ctx, store := r.cfg.Context, r.cfg.Store
+		tree.Async(c, func() any { return &released{batch: batch, errs: release(ctx, store, batch)} })
+	}
+	r.releases = nil
+}
+
+func release(ctx context.Context, store lease.Store, batch []*Release) []error {
+	releases := make([]lease.Release, len(batch))
+	for i, m := range batch {
+		releases[i] = m.Release
+	}
+	ctx, cancel := context.WithTimeout(ctx, releaseLimit)
+	defer cancel()
+	return store.Release(ctx, releases)
+}
+
+// noteReleased answers the holders. A release without an answer is tried again
+// while the lease can still be there.
+func (r *renewerActor) noteReleased(c actor.Context, m *released) {
+	var repeat []*Release
+	for i, asked := range m.batch {
+		err := m.errs[i]
+		unknown := err != nil && !errors.Is(err, lease.ErrLost) && !errors.Is(err, lease.ErrForeign)
+		if unknown && time.Now().Add(firstRetry).Before(asked.GiveUp) {
+			repeat = append(repeat, asked)
+			continue
+		}
+		asked.ReplyTo.Send(&Released{Err: err})
+	}
+	if len(repeat) > 0 {
+		tree.Self(c).After(firstRetry, &again{batch: repeat})
+	}
+}

@@ -1,0 +1,142 @@
+package renewer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"leasehold/actors/tree"
+	"leasehold/eventlog"
+	"leasehold/lease"
+)
+
+func everyone(*tracked) bool { return true }
+
+// burst renews, in batches, all leases of a group that are chosen and not already
+// being renewed.
+func (r *renewerActor) burst(c actor.Context, ttl time.Duration, chosen func(*tracked) bool) {
+	g, ok := r.groups[ttl]
+	if !ok {
+		return
+	}
+	due := make([]*tracked, 0, len(g.leases))
+	for _, t := range g.leases {
+		if !t.busy && chosen(t) {
+			t.busy = true
+			due = append(due, t)
+		}
+	}
+	margin := Margin(ttl, r.cfg.TTL, r.cfg.Margin)
+	for batch := range slices.Chunk(due, r.cfg.BatchSize) {
+		ctx, store, slots := r.cfg.Context, r.cfg.Store, r.slots
+		tree.Async(c, func() any {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			return &renewed{ttl: ttl, batch: batch, verdicts: renew(ctx, store, batch, ttl, margin)}
+		})
+	}
+}
+
+// renew asks Redis and applies the answers to the cells at once, without a detour
+// by the mailbox.
+func renew(ctx context.Context, store lease.Store, batch []*tracked, ttl, margin time.Duration) []lease.Verdict {
+	grants := make([]lease.Grant, len(batch))
+	for i, t := range batch {
+		grants[i] = t.cell.Grant()
+	}
+	ctx, cancel := context.WithTimeout(ctx, ttl)
+	defer cancel()
+
+	sent := time.Now()
+	verdicts := store.Renew(ctx, grants, ttl)
+	for i, t := range batch {
+		switch v := verdicts[i]; {
+		case v.Err == nil:
+			t.cell.Extend(sent.Add(ttl - margin))
+		case errors.Is(v.Err, lease.ErrLost), errors.Is(v.Err, lease.ErrForeign):
+			t.cell.Kill(lossOf(v))
+		default:
+			t.cell.Suspend()
+		}
+	}
+	return verdicts
+}
+
+func lossOf(v lease.Verdict) error {
+	switch {
+	case errors.Is(v.Err, lease.ErrForeign):
+		return fmt.Errorf("%w: the lease key was overwritten: %w", lease.ErrLost, v.Err)
+	case v.Holder == "":
+		return fmt.Errorf("%w: the lease key is missing", lease.ErrLost)
+	default:
+		return fmt.Errorf("%w: held by %q", lease.ErrLost, v.Holder)
+	}
+}
+
+// noteRenewed books the answers to a batch, and tells holders what changed.
+func (r *renewerActor) noteRenewed(c actor.Context, m *renewed) {
+	unanswered := 0
+	for i, t := range m.batch {
+		t.busy = false
+		grant := t.cell.Grant()
+		switch err := m.verdicts[i].Err; {
+		case err == nil:
+			r.cfg.Log.Emit(eventlog.LeaseRenewed{Session: grant.Session, Version: int64(grant.Token)})
+			if t.suspended {
+				t.suspended = false
+				t.holder.Send(&Renewed{})
+			}
+		case errors.Is(err, lease.ErrLost), errors.Is(err, lease.ErrForeign):
+			// The cell is dead; its holder hears of it from the cell.
+		default:
+			unanswered++
+			r.suspend(t, err)
+		}
+	}
+	g, ok := r.groups[m.ttl]
+	if !ok {
+		return
+	}
+	if unanswered < len(m.batch) {
+		g.failures = 0
+	}
+	if unanswered > 0 {
+		r.armRetry(c, g)
+	}
+}
+
+func (r *renewerActor) suspend(t *tracked, err error) {
+	if t.suspended {
+		return
+	}
+	t.suspended = true
+	grant := t.cell.Grant()
+	r.cfg.Log.Emit(eventlog.LeaseRenewFailed{
+		Session: grant.Session, Version: int64(grant.Token), Err: err,
+		Remaining: time.Until(t.cell.TrustedUntil()),
+	})
+	t.holder.Send(&Suspended{Err: err})
+}
+
+// armRetry has the suspended leases of a group renewed soon, once for all.
+func (r *renewerActor) armRetry(c actor.Context, g *group) {
+	if g.retrying != nil {
+		return
+	}
+	wait := min(mostRetry, firstRetry<<min(g.failures, 5))
+	g.failures++
+	g.retrying = tree.Self(c).After(wait, &retry{ttl: g.ttl})
+}
+
+func (r *renewerActor) retry(c actor.Context, ttl time.Duration) {
+	g, ok := r.groups[ttl]
+	if !ok {
+		return
+	}
+	g.retrying = nil
+	r.burst(c, ttl, func(t *tracked) bool { return t.suspended && t.cell.Context().Err() == nil })
+}

@@ -1,0 +1,191 @@
+package heartbeat
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"leasehold/eventlog"
+	"leasehold/lease"
+)
+
+// Config is what a heart needs.
+type Config struct {
+	Members  lease.Members
+	Instance string
+	// TTL is the key's, Interval the time between two beats, Margin how long before
+	// the TTL's end the node counts itself as fenced.
+	TTL, Interval, Margin time.Duration
+	// Fenced hears of each change, from any goroutine; it must not block.
+	Fenced func(fenced bool)
+	Log    *eventlog.Log
+}
+
+const (
+	firstRetry = 100 * time.Millisecond
+	mostRetry  = time.Second
+)
+
+// Heart beats. Its methods may be called from any goroutine.
+type Heart struct {
+	cfg  Config
+	wake chan struct{} // a beat was done elsewhere: the next is due later
+
+	beating sync.Mutex // held while a beat is on its way
+
+	mu       sync.Mutex
+	sent     time.Time // of the last accepted beat
+	failures int       // beats in a row that failed
+	failing  time.Time // since when
+	fenced   bool
+	left     bool
+}
+
+// New returns a heart that does not beat yet.
+func New(cfg Config) *Heart {
+	return &Heart{cfg: cfg, wake: make(chan struct{}, 1)}
+}
+
+// Run beats until ctx ends.
+func (h *Heart) Run(ctx context.Context) {
+	for {
+		timer := time.NewTimer(h.wait(time.Now()))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-h.wake:
+			timer.Stop()
+		case <-timer.C:
+			h.checkTrust(time.Now())
+			if h.due(time.Now()) {
+				h.beating.Lock()
+				_ = h.beat(ctx) // counted and logged there
+				h.beating.Unlock()
+			}
+		}
+	}
+}
+
+// Beat writes the heartbeat now, unless it was written within half an interval.
+// Renewals call it first, so that a dead node's heartbeat runs out before its
+// leases.
+func (h *Heart) Beat(ctx context.Context) error {
+	h.mu.Lock()
+	fresh := time.Since(h.sent) < h.cfg.Interval/2
+	h.mu.Unlock()
+	if fresh {
+		return nil
+	}
+	if !h.beating.TryLock() {
+		return nil // one is on its way, and leases don't wait for it
+	}
+	err := h.beat(ctx)
+	h.beating.Unlock()
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+	return err
+}
+
+// Leave removes the heartbeat for good: the others see this node go.
+func (h *Heart) Leave(ctx context.Context) error {
+	h.mu.Lock()
+	h.left = true
+	h.mu.Unlock()
+	h.beating.Lock() // a beat on its way would write the key again
+	defer h.beating.Unlock()
+	return h.cfg.Members.Leave(ctx, h.cfg.Instance)
+}
+
+// Fresh reports whether the last accepted beat can be trusted.
+func (h *Heart) Fresh() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.sent.IsZero() && time.Now().Before(h.trustedUntil())
+}
+
+// beat writes the key. The caller holds beating.
+func (h *Heart) beat(ctx context.Context) error {
+	h.mu.Lock()
+	left := h.left
+	h.mu.Unlock()
+	if left {
+		return nil
+	}
+	sent := time.Now()
+	err := h.cfg.Members.Beat(ctx, h.cfg.Instance, h.cfg.TTL)
+	h.note(err, sent, time.Now())
+	return err
+}
+
+// note books a beat's answer.
+func (h *Heart) note(err error, sent, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err != nil {
+		if h.failures == 0 {
+			h.failing = now
+			h.cfg.Log.Emit(eventlog.RedisDown{Err: err})
+		}
+		h.failures++
+		return
+	}
+	h.sent = sent
+	if h.failures > 0 {
+		h.cfg.Log.Emit(eventlog.RedisUp{})
+		h.failures = 0
+	}
+	if h.fenced {
+		h.fenced = false
+		h.cfg.Log.Emit(eventlog.NodeUnfenced{Duration: now.Sub(h.failing)})
+		h.cfg.Fenced(false)
+	}
+}
+
+// checkTrust fences the node when its trust has run out.
+func (h *Heart) checkTrust(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.fenced || h.sent.IsZero() || h.left || now.Before(h.trustedUntil()) {
+		return
+	}
+	h.fenced = true
+	if h.failures == 0 { // the process stood still
+		h.failing = h.trustedUntil()
+	}
+	h.cfg.Log.Emit(eventlog.NodeFenced{Reason: "the heartbeat was not accepted in time"})
+	h.cfg.Fenced(true)
+}
+
+func (h *Heart) trustedUntil() time.Time { return h.sent.Add(h.cfg.TTL - h.cfg.Margin) }
+
+// nextBeat is when the next beat is due.
+func (h *Heart) nextBeat(now time.Time) time.Time {
+	switch {
+	case h.failures > 0:
+		return now.Add(min(mostRetry, firstRetry<<min(h.failures-1, 4)))
+	case h.sent.IsZero():
+		return now
+	default:
+		return h.sent.Add(h.cfg.Interval)
+	}
+}
+
+// wait is how long the heart can rest: until the next beat, or the end of trust.
+func (h *Heart) wait(now time.Time) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at := h.nextBeat(now)
+	if end := h.trustedUntil(); !h.fenced && !h.sent.IsZero() && end.Before(at) {
+		at = end
+	}
+	return max(0, at.Sub(now))
+}
+
+func (h *Heart) due(now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.failures > 0 || !now.Before(h.nextBeat(now))
+}

@@ -1,0 +1,126 @@
+package cell
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"leasehold/lease"
+)
+
+// ErrExpired is the cause of a cell's end when its trusted deadline passed.
+var ErrExpired = errors.New("the lease was not renewed in time")
+
+// Cell is the shared state of one grant. All methods may be called from any
+// goroutine.
+type Cell struct {
+	// Set once.
+	grant  lease.Grant
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	mu        sync.Mutex
+	until     time.Time // with both clock readings
+	suspended bool
+	timer     *time.Timer
+}
+
+// New returns the cell of a term, alive until the term's deadline. Its context
+// carries the values of parent and ends with it.
+func New(parent context.Context, term lease.Term) *Cell {
+	ctx, cancel := context.WithCancelCause(parent)
+	c := &Cell{grant: term.Grant, ctx: ctx, cancel: cancel, until: term.TrustedUntil}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.timer = time.AfterFunc(time.Until(term.TrustedUntil), c.ring)
+	return c
+}
+
+// Grant returns what the cell is about.
+func (c *Cell) Grant() lease.Grant { return c.grant }
+
+// Context ends with the trust in the grant. Its cause is ErrExpired or what Kill
+// was given.
+func (c *Cell) Context() context.Context { return c.ctx }
+
+// TrustedUntil returns the present deadline.
+func (c *Cell) TrustedUntil() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.until
+}
+
+// Usable reports whether a new poll may start now.
+func (c *Cell) Usable() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	return !c.suspended && c.ctx.Err() == nil && now.Before(c.until) && !c.slept(now)
+}
+
+// Extend moves the deadline to until, never back, and ends a suspension. It
+// reports false, and changes nothing, when the cell has ended.
+func (c *Cell) Extend(until time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil || !time.Now().Before(c.until) {
+		return false
+	}
+	if until.After(c.until) {
+		c.until = until // the timer finds out when it rings
+	}
+	c.suspended = false
+	return true
+}
+
+// Suspend stops new polls until a renewal succeeds. It reports whether the cell
+// was in use before.
+func (c *Cell) Suspend() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was := !c.suspended
+	c.suspended = true
+	return was
+}
+
+// Kill ends the cell at once.
+func (c *Cell) Kill(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.timer.Stop()
+	c.cancel(cause)
+}
+
+// Slept ends the cell if the wall clock is past the deadline although the
+// monotonic clock is not: the machine slept, or its clock was set. It reports
+// whether that was so.
+func (c *Cell) Slept() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil || !c.slept(time.Now()) {
+		return false
+	}
+	c.timer.Stop()
+	c.cancel(ErrExpired)
+	return true
+}
+
+func (c *Cell) slept(now time.Time) bool {
+	return !now.Round(0).Before(c.until.Round(0)) // Round(0) strips the monotonic reading
+}
+
+// ring is the timer's: it ends the cell, or waits on if the deadline has moved.
+func (c *Cell) ring() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return
+	}
+	if left := time.Until(c.until); left > 0 {
+		c.timer.Reset(left)
+		return
+	}
+	c.cancel(ErrExpired)
+}
