@@ -248,7 +248,7 @@ func TestTheContractsEventsExistWithTheirLevels(t *testing.T) {
 		"poll.recovered": "info", "result.fenced": "error",
 		"events.subscribed": "info", "events.lost": "warn", "events.disabled": "warn", "reconcile.repaired": "warn",
 		// Beyond the contract.
-		"poll.logged": "info", "key.foreign": "warn", "actor.failed": "error",
+		"poll.logged": "info", "poll.deferred": "warn", "key.foreign": "warn", "actor.failed": "error",
 		"redis.down": "warn", "redis.up": "info", "settings.warning": "warn",
 	}
 	for _, e := range eventlog.All() {

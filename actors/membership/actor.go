@@ -32,6 +32,7 @@ type membershipActor struct {
 	slots    chan struct{} // bounds the claims at once; shared with their goroutines
 	stopping bool
 	drained  bool // was reported
+	owned    int  // as reported
 }
 
 // Receive implements actor.Actor.
@@ -165,6 +166,10 @@ func (a *membershipActor) carryOut(c actor.Context) {
 	}
 	a.call(c, out)
 	a.arm(c)
+	if n := len(a.machine.children); n != a.owned && a.cfg.Owned != nil {
+		a.owned = n
+		a.cfg.Owned(n)
+	}
 	if a.machine.drained() && !a.drained {
 		a.drained = true
 		c.Send(c.Parent(), &Drained{})

@@ -44,6 +44,9 @@ type Config struct {
 	Members lease.Members
 	Source  session.Source
 	Events  Events
+	// Owned hears how many sessions this node has a leaseholder for, on each change.
+	// It must not block. It may be nil.
+	Owned func(sessions int)
 	// Holder makes the props of a leaseholder.
 	Holder func(leaseholder.Config) *actor.Props
 	// Renewer gets the messages of package renewer.

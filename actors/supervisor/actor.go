@@ -1,0 +1,121 @@
+package supervisor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"leasehold/actors/membership"
+	"leasehold/actors/tree"
+)
+
+// remake is the timer's: it is time for a new pair.
+type remake struct{}
+
+// supervisorActor's fields belong to the actor's goroutine.
+type supervisorActor struct {
+	cfg     Config
+	machine machine
+	failed  chan<- error
+	ended   chan<- error
+
+	epoch      int // of the pair; no name is used twice
+	renewer    *actor.PID
+	membership *actor.PID
+	timer      *time.Timer
+	stopping   bool
+}
+
+// Receive implements actor.Actor.
+func (s *supervisorActor) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		s.machine = machine{maxFailures: s.cfg.MaxFailures, window: s.cfg.Window}
+		s.make(c)
+	case *actor.Stopping:
+		s.stopping = true
+		if s.timer != nil {
+			s.timer.Stop()
+		}
+	case *actor.Terminated:
+		s.terminated(c, m.Who)
+	case *remake:
+		if !s.stopping && !s.machine.draining {
+			s.make(c)
+		}
+	case *membership.Drain:
+		s.drain(c, m)
+	case *membership.Drained:
+		s.machine.drained = true
+		c.Stop(s.membership) // the renewer follows
+	case membership.Message:
+		if s.membership != nil {
+			c.Send(s.membership, m)
+		}
+	}
+}
+
+// make starts a pair.
+func (s *supervisorActor) make(c actor.Context) {
+	s.epoch++
+	s.renewer = s.spawn(c, s.cfg.Renewer(), fmt.Sprintf("renewer.%d", s.epoch))
+	s.membership = s.spawn(c, s.cfg.Membership(s.renewer), fmt.Sprintf("membership.%d", s.epoch))
+}
+
+func (*supervisorActor) spawn(c actor.Context, props *actor.Props, name string) *actor.PID {
+	pid, err := c.SpawnNamed(props, name)
+	if err != nil { // the name is new
+		panic(err)
+	}
+	return pid
+}
+
+func (s *supervisorActor) drain(c actor.Context, m *membership.Drain) {
+	s.machine.draining = true
+	if s.membership == nil { // between two pairs nothing is held
+		s.machine.drained = true
+		s.pairGone(c)
+		return
+	}
+	c.Send(s.membership, m)
+}
+
+// terminated follows the end of one of the pair: the other goes too, membership
+// before the renewer, which carries its releases.
+func (s *supervisorActor) terminated(c actor.Context, who *actor.PID) {
+	switch {
+	case s.membership != nil && who.Equal(s.membership):
+		s.membership = nil
+		if s.renewer != nil {
+			c.Stop(s.renewer)
+		}
+	case s.renewer != nil && who.Equal(s.renewer):
+		s.renewer = nil
+		if s.membership != nil {
+			c.Stop(s.membership)
+		}
+	default:
+		return
+	}
+	if s.membership == nil && s.renewer == nil && !s.stopping {
+		s.pairGone(c)
+	}
+}
+
+func (s *supervisorActor) pairGone(c actor.Context) {
+	next, wait := s.machine.onPairGone(time.Now())
+	switch next {
+	case again:
+		s.timer = tree.Self(c).After(wait, &remake{})
+	case giveUp:
+		s.failed <- ErrTooManyFailures
+		c.Stop(c.Self())
+	case done:
+		s.ended <- nil
+		c.Stop(c.Self())
+	case incomplete:
+		s.ended <- ErrIncomplete
+		c.Stop(c.Self())
+	}
+}
