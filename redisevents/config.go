@@ -61,7 +61,7 @@ type Config struct {
 	MaxQueue int
 
 	// Canary is the pace of the proof of life (500 ms), Dead how long it may stay
-	// unheard (1.5 s).
+	// unheard, to the nearest beat (1.5 s).
 	Canary, Dead time.Duration
 	// Identify is the pace of INFO on the listener's own connection: 1 s.
 	Identify time.Duration
@@ -72,7 +72,7 @@ type Config struct {
 	Topology time.Duration
 	// Call bounds each command, dial included: 1 s.
 	Call time.Duration
-	// RetryMin and RetryMax bound the pause between attempts: 50 ms and 1 s.
+	// RetryMin and RetryMax bound the pause between attempts: 20 and 500 ms.
 	RetryMin, RetryMax time.Duration
 	// Refused is the pause after a refusal of channels: 30 s.
 	Refused time.Duration
@@ -87,8 +87,8 @@ const (
 	defaultFlagCheck = 10 * time.Second
 	defaultTopology  = time.Second
 	defaultCall      = time.Second
-	defaultRetryMin  = 50 * time.Millisecond
-	defaultRetryMax  = time.Second
+	defaultRetryMin  = 20 * time.Millisecond
+	defaultRetryMax  = 500 * time.Millisecond
 	defaultRefused   = 30 * time.Second
 )
 

@@ -15,7 +15,7 @@ type pulse struct {
 	mu      sync.Mutex
 	next    uint64
 	oldest  uint64    // the oldest accepted canary not heard yet
-	since   time.Time // when it was accepted; zero: none is awaited
+	since   time.Time // when it was sent; zero: none is awaited
 	heardTo uint64    // all canaries below are heard
 	counted bool      // the server counted this subscription as a receiver
 }
@@ -34,17 +34,17 @@ func (p *pulse) draw() (n uint64, text string) {
 	return n, strconv.FormatUint(n, 10)
 }
 
-// accepted records that Redis took canary n at now and handed it to receivers
+// accepted records that Redis took canary n, sent at the time given, and handed it to receivers
 // subscribers. It reports whether this subscription has left that server: it was
 // counted once and is no longer.
-func (p *pulse) accepted(n uint64, now time.Time, receivers int64) (left bool) {
+func (p *pulse) accepted(n uint64, sent time.Time, receivers int64) (left bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if receivers > 0 {
 		p.counted = true
 	}
 	if p.since.IsZero() && n >= p.heardTo {
-		p.oldest, p.since = n, now
+		p.oldest, p.since = n, sent
 	}
 	return receivers == 0 && p.counted
 }

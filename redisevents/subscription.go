@@ -43,7 +43,7 @@ func subscribe(ctx context.Context, c *redis.Client, cfg *Config, hear func(chan
 	s := &subscription{
 		ps:     c.Subscribe(ctx),
 		canary: canaryChannel(cfg.Keys, name),
-		pulse:  newPulse(cfg.Dead, first),
+		pulse:  newPulse(cfg.Dead-cfg.Canary/2, first),
 		hear:   hear,
 		ready:  make(chan struct{}),
 		done:   make(chan struct{}),
@@ -164,11 +164,12 @@ func (s *subscription) beat(ctx context.Context, c *redis.Client) (reason string
 		return reasonDeaf, nil
 	}
 	n, text := s.pulse.draw()
+	sent := time.Now()
 	receivers, err := c.Publish(ctx, s.canary, text).Result()
 	if err != nil {
 		return "", err
 	}
-	if s.pulse.accepted(n, time.Now(), receivers) {
+	if s.pulse.accepted(n, sent, receivers) {
 		return reasonElsewhere, nil
 	}
 	return "", nil

@@ -10,14 +10,14 @@ import (
 type kind int
 
 const (
-	write  kind = iota // the key exists afterward
-	remove             // the key is gone afterward; announced if it existed
-	alter              // announced if the key exists, which does not change
-	move               // key goes to other, if key exists
-	clone              // other becomes a copy of key, if key exists
-	flushDB            // all keys of the database go, silently
-	flushAll           // all keys go, silently
-	unsure             // anything may have changed: compare all
+	write    kind = iota // the key exists afterward
+	remove               // the key is gone afterward; announced if it existed
+	alter                // announced if the key exists, which does not change
+	move                 // key goes to other, if key exists
+	clone                // other becomes a copy of key, if key exists
+	flushDB              // all keys of the database go, silently
+	flushAll             // all keys go, silently
+	unsure               // anything may have changed: compare all
 )
 
 // condition restricts a write, or the target of a move or clone.

@@ -1,0 +1,173 @@
+package redisevents_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	"github.com/redis/go-redis/v9"
+
+	"leasehold/internal/redistest"
+	"leasehold/redisevents"
+)
+
+// The socket lives and nothing comes: only the canary can tell.
+func TestDeafSubscription(t *testing.T) {
+	g := gomega.NewWithT(t)
+	s := redistest.StartServer(t)
+	p := redistest.StartProxy(t, s.Addr())
+	c := redis.NewClient(redistest.Options(p.Addr()))
+	defer func() { _ = c.Close() }()
+	h := listening(t, c)
+	h.forget()
+	g.Expect(p.FreezeSubscribers()).To(gomega.Equal(1))
+	must(t, c.Set(t.Context(), "session:missed", "{}", 0).Err())
+	took := await(t, 10*time.Second, "gap", func() bool { return len(h.gaps()) > 0 })
+	t.Logf("gap %s after the subscription went deaf", took)
+	g.Expect(took).To(gomega.BeNumerically("<", 3*time.Second))
+	g.Expect(h.noted("lost canary_unheard")).To(gomega.HaveLen(1))
+	must(t, c.Set(t.Context(), "session:heard", "{}", 0).Err())
+	await(t, 5*time.Second, "event", func() bool {
+		return slices.Contains(h.all(), redisevents.Event(redisevents.SessionTouched{ID: "heard"}))
+	})
+}
+
+// pair is a master and a replica that is in step with it.
+func pair(t *testing.T) (master, replica *redistest.Server, m, r *redis.Client) {
+	t.Helper()
+	master, replica = redistest.StartServer(t), redistest.StartServer(t)
+	m, r = master.Client(), replica.Client()
+	t.Cleanup(func() { _, _ = m.Close(), r.Close() })
+	follow(t, r, master)
+	await(t, 15*time.Second, "replica in step", func() bool {
+		return strings.Contains(r.Info(t.Context(), "replication").Val(), "master_link_status:up")
+	})
+	return master, replica, m, r
+}
+
+func follow(t *testing.T, c *redis.Client, master *redistest.Server) {
+	t.Helper()
+	host, port, _ := strings.Cut(master.Addr(), ":")
+	must(t, c.Do(t.Context(), "REPLICAOF", host, port).Err())
+}
+
+// subscribers counts the connections of listeners.
+func subscribers(t *testing.T, c *redis.Client) int {
+	t.Helper()
+	list, err := c.Do(t.Context(), "CLIENT", "LIST", "TYPE", "pubsub").Text()
+	must(t, err)
+	return strings.Count(list, "id=")
+}
+
+// C05: the address leads to another server, old sockets to the demoted one stay
+// open.
+func TestFailOver(t *testing.T) {
+	g := gomega.NewWithT(t)
+	master, replica, m, r := pair(t)
+	p := redistest.StartProxy(t, master.Addr())
+	c := redis.NewClient(redistest.Options(p.Addr()))
+	defer func() { _ = c.Close() }()
+	h := listening(t, c)
+	h.forget()
+	g.Expect(subscribers(t, m)).To(gomega.Equal(1))
+
+	must(t, r.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
+	p.Retarget(replica.Addr())
+	follow(t, m, replica)
+	took := await(t, 10*time.Second, "gap", func() bool { return len(h.gaps()) > 0 })
+	t.Logf("gap %s after the fail-over", took)
+	g.Expect(h.gaps()[0].Restarted).To(gomega.BeTrue())
+	g.Expect(h.movedTimes()).To(gomega.BeNumerically(">=", 1))
+	await(t, 5*time.Second, "subscription moved", func() bool {
+		return subscribers(t, r) == 1 && subscribers(t, m) == 0
+	})
+	await(t, 5*time.Second, "healthy", h.listener.Healthy)
+	g.Expect(flags(t, r)).To(gomega.ContainSubstring("x"), "flags are not replicated")
+	must(t, r.Set(t.Context(), "session:there", "{}", 0).Err())
+	await(t, 5*time.Second, "event", func() bool {
+		return slices.Contains(h.all(), redisevents.Event(redisevents.SessionTouched{ID: "there"}))
+	})
+}
+
+// The address leads to another master, and the old one knows of nothing: only a
+// fresh connection can tell.
+func TestAddressMoves(t *testing.T) {
+	g := gomega.NewWithT(t)
+	a, b := redistest.StartServer(t), redistest.StartServer(t)
+	p := redistest.StartProxy(t, a.Addr())
+	c := redis.NewClient(redistest.Options(p.Addr()))
+	defer func() { _ = c.Close() }()
+	h := listening(t, c, func(cfg *redisevents.Config) { cfg.FlagCheck = time.Second })
+	h.forget()
+	p.Retarget(b.Addr())
+	await(t, 10*time.Second, "gap", func() bool { return len(h.gaps()) > 0 })
+	g.Expect(h.gaps()[0].Restarted).To(gomega.BeTrue())
+	direct := b.Client()
+	defer func() { _ = direct.Close() }()
+	g.Expect(subscribers(t, direct)).To(gomega.Equal(1))
+}
+
+// Mode off subscribes to nothing and still sees another server.
+func TestOff(t *testing.T) {
+	g := gomega.NewWithT(t)
+	s, c, h := started(t, func(cfg *redisevents.Config) {
+		cfg.Mode, cfg.Identify = redisevents.Off, 100*time.Millisecond
+	})
+	g.Expect(h.listener.Healthy()).To(gomega.BeFalse())
+	g.Expect(flags(t, c)).To(gomega.BeEmpty())
+	g.Expect(subscribers(t, c)).To(gomega.Equal(0))
+	time.Sleep(500 * time.Millisecond) // the identity is read once
+	g.Expect(h.gaps()).To(gomega.HaveLen(1))
+	s.Kill()
+	must(t, s.Start())
+	await(t, 10*time.Second, "gap", func() bool { return len(h.gaps()) == 2 })
+	g.Expect(h.gaps()[1].Restarted).To(gomega.BeTrue())
+}
+
+// Redis is away at the start: nothing is announced until it is there.
+func TestLateServer(t *testing.T) {
+	g := gomega.NewWithT(t)
+	s := redistest.StartServer(t)
+	s.Kill()
+	c := s.Client()
+	defer func() { _ = c.Close() }()
+	h := listen(c, func(cfg *redisevents.Config) { cfg.Mode = redisevents.Require })
+	defer func() { g.Expect(h.close()).To(gomega.Succeed()) }()
+	await(t, 5*time.Second, "loss", func() bool { return len(h.noted("lost")) > 0 })
+	g.Expect(h.gaps()).To(gomega.BeEmpty())
+	must(t, s.Start())
+	await(t, 10*time.Second, "gap", func() bool { return len(h.gaps()) == 1 })
+	g.Expect(h.gaps()[0].Restarted).To(gomega.BeFalse())
+	g.Expect(h.gaps()[0].Reason).To(gomega.Equal("start"))
+}
+
+// Each master of a cluster announces only its own keys.
+func TestCluster(t *testing.T) {
+	g := gomega.NewWithT(t)
+	cluster := redistest.StartCluster(t)
+	c := cluster.Client()
+	defer func() { _ = c.Close() }()
+	h := listening(t, c)
+	await(t, 10*time.Second, "all masters", func() bool {
+		s := h.listener.Status()
+		return s.Servers == 3 && s.Healthy
+	})
+	want := map[redisevents.Event]bool{}
+	for i := range 60 {
+		id := string(rune('a'+i%26)) + strings.Repeat("x", i/26)
+		must(t, c.Set(t.Context(), keys().Session(id), "{}", 0).Err())
+		want[redisevents.SessionTouched{ID: id}] = true
+	}
+	await(t, 5*time.Second, "all events", func() bool { return len(h.all()) >= len(want) })
+	for _, e := range h.all() {
+		g.Expect(want).To(gomega.HaveKey(e))
+	}
+	// A master that restarts is another one, and only it.
+	h.forget()
+	cluster.Nodes[1].Kill()
+	must(t, cluster.Nodes[1].Start())
+	await(t, 15*time.Second, "gap", func() bool { return len(h.gaps()) > 0 })
+	g.Expect(h.gaps()[0].Restarted).To(gomega.BeTrue())
+}
