@@ -17,9 +17,10 @@
 //   - A poll lasts from when its request line and header were read to when the answer
 //     was handed to the connection or the client was seen to have gone, whichever came
 //     first.
-//   - Two polls of a session overlap if both were in flight at one moment. A poll whose
-//     client has gone is seen to end only a little later, so up to [GoneGrace] of such
-//     an overlap is forgiven; one of two polls that were answered is not.
+//   - Two polls of a session overlap if both were in flight at one moment. That the
+//     client of a poll has gone is seen only a little later: if the earlier of two polls
+//     ends so, within [GoneGrace] of the later one's start, that is no overlap. Nothing
+//     else is forgiven.
 //   - Without Options.Keep the memory grows with the number of sessions and of polls in
 //     flight, not with time.
 //

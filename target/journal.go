@@ -22,7 +22,7 @@ type journal struct {
 
 	mu       sync.Mutex
 	sessions map[string]*history
-	done     []Record
+	done     []*flight
 	stats    Stats
 	rate     rate
 	log      *json.Encoder
@@ -34,11 +34,21 @@ type history struct {
 	newest lease.Token
 }
 
-// flight is a poll in flight.
+// flight is a poll that is in flight, or was.
 type flight struct {
 	Record
 
 	of *history
+	// met are the polls of the session that started while this one was in flight and
+	// are not yet counted as overlaps.
+	met []*flight
+}
+
+// overlaps reports whether f, seen to have ended at the moment given or not ended yet,
+// certainly overlapped with m, which started later. If f's client has gone, it may have
+// gone a little before that was seen, and so before m started. Nothing excuses m.
+func (f *flight) overlaps(m *flight, at time.Duration) bool {
+	return at-m.From > GoneGrace || !f.Live && !f.Gone
 }
 
 func newJournal(keep bool, log io.Writer) *journal {
@@ -63,6 +73,9 @@ func (j *journal) start(session, instance string, token lease.Token) *flight {
 		Session: session, Instance: instance, Token: token,
 		Start: now, From: now.Sub(j.begun), Live: true,
 	}}
+	for _, earlier := range h.live {
+		earlier.met = append(earlier.met, f)
+	}
 	h.live = append(h.live, f)
 	if token < h.newest {
 		j.stats.Stale++
@@ -83,14 +96,13 @@ func (j *journal) end(f *flight, status int, gone bool) {
 	f.Status, f.Gone, f.Live = status, gone, false
 	f.of.live = slices.DeleteFunc(f.of.live, func(l *flight) bool { return l == f })
 	for _, other := range f.of.live {
-		if f.overlaps(other, f.To) {
-			f.Overlap, other.Overlap = true, true
-			j.stats.Overlaps++
-		}
+		j.settle(other, f.To)
 	}
+	j.settle(f, f.To)
+	f.met = nil
 	j.stats.InFlight--
 	if j.keep {
-		j.done = append(j.done, f.Record)
+		j.done = append(j.done, f)
 	}
 	if j.log != nil {
 		if err := j.log.Encode(f.Record); err != nil {
@@ -103,10 +115,16 @@ func (r *Record) close(now, begun time.Time) {
 	r.End, r.To = now, now.Sub(begun)
 }
 
-// overlaps reports whether f, which ended at the moment given or has not ended,
-// overlapped with a poll that has not ended.
-func (f *flight) overlaps(other *flight, at time.Duration) bool {
-	return !f.Gone || at-max(f.From, other.From) > GoneGrace
+// settle counts the overlaps of f that are certain at the moment.
+func (j *journal) settle(f *flight, at time.Duration) {
+	f.met = slices.DeleteFunc(f.met, func(m *flight) bool {
+		if !f.overlaps(m, at) {
+			return false
+		}
+		f.Overlap, m.Overlap = true, true
+		j.stats.Overlaps++
+		return true
+	})
 }
 
 // records returns the polls that ended and those in flight, in the order of their
@@ -115,7 +133,10 @@ func (j *journal) records() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	now := time.Now()
-	all := slices.Clone(j.done)
+	all := make([]Record, 0, len(j.done)+j.stats.InFlight)
+	for _, f := range j.done {
+		all = append(all, f.Record)
+	}
 	for _, h := range j.sessions {
 		for _, f := range h.live {
 			r := f.Record
@@ -127,8 +148,8 @@ func (j *journal) records() []Record {
 	return all
 }
 
-// snapshot returns the counters. An overlap of polls that are all in flight still
-// counts as soon as it cannot be forgiven any more.
+// snapshot returns the counters. An overlap with a poll that is in flight still counts
+// as soon as it cannot be forgiven any more.
 func (j *journal) snapshot() Stats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -137,14 +158,11 @@ func (j *journal) snapshot() Stats {
 	s.Sessions = len(j.sessions)
 	s.PerSecond = j.rate.perSecond(now)
 	for _, h := range j.sessions {
-		for i, f := range h.live {
-			for _, other := range h.live[i+1:] {
-				if now-max(f.From, other.From) > GoneGrace {
-					s.Overlaps++
-				}
-			}
+		for _, f := range h.live {
+			j.settle(f, now)
 		}
 	}
+	s.Overlaps = j.stats.Overlaps
 	return s
 }
 

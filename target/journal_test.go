@@ -6,19 +6,24 @@ import (
 	"time"
 )
 
-// What counts as an overlap, in fake time: the first poll starts, the second starts
-// 100 ms later, and the first ends after the time given.
+// What counts as an overlap, in fake time: a second poll starts 100 ms after the first,
+// then both end after the times given.
 func TestOverlap(t *testing.T) {
+	const late = GoneGrace + time.Millisecond
 	for name, c := range map[string]struct {
-		after time.Duration
-		gone  bool
-		want  int64
+		first, second         time.Duration
+		firstGone, secondGone bool
+		want                  int64
 	}{
-		"answered":              {after: time.Millisecond, want: 1},
-		"gone just before":      {after: GoneGrace, gone: true, want: 0},
-		"gone, but seen late":   {after: GoneGrace + time.Millisecond, gone: true, want: 1},
-		"answered much later":   {after: time.Second, want: 1},
-		"gone in the same tick": {after: 0, gone: true, want: 0},
+		"answered":                            {first: 1, second: time.Second, want: 1},
+		"answered much later":                 {first: time.Second, second: time.Minute, want: 1},
+		"gone in the same tick":               {first: 0, second: time.Second, firstGone: true, want: 0},
+		"gone just in time":                   {first: GoneGrace, second: time.Second, firstGone: true, want: 0},
+		"gone too late":                       {first: late, second: time.Second, firstGone: true, want: 1},
+		"gone just in time, second answered":  {first: GoneGrace, second: 1, firstGone: true, want: 0},
+		"second gone at once, first answered": {first: GoneGrace, second: 1, secondGone: true, want: 1},
+		"second gone at once, first hangs":    {first: time.Hour, second: 1, firstGone: true, secondGone: true, want: 1},
+		"second answered, first gone later":   {first: late, second: 1, firstGone: true, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -26,10 +31,19 @@ func TestOverlap(t *testing.T) {
 				first := j.start("s", "a", 1)
 				time.Sleep(100 * time.Millisecond)
 				second := j.start("s", "b", 2)
-				time.Sleep(c.after)
-				j.end(first, 200, c.gone)
-				time.Sleep(time.Second)
-				j.end(second, 200, false)
+				time.Sleep(min(c.first, c.second))
+				if c.first < c.second {
+					j.end(first, 200, c.firstGone)
+				} else {
+					j.end(second, 200, c.secondGone)
+				}
+				time.Sleep(max(c.first, c.second) - min(c.first, c.second))
+				if c.first < c.second {
+					j.end(second, 200, c.secondGone)
+				} else {
+					j.snapshot()
+					j.end(first, 200, c.firstGone)
+				}
 				if got := j.snapshot().Overlaps; got != c.want {
 					t.Errorf("%d overlaps, want %d", got, c.want)
 				}
@@ -41,6 +55,19 @@ func TestOverlap(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestThreeAtOnceAreThreeOverlaps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal(false, nil)
+		for i := range 3 {
+			j.start("s", "a", 1)
+			time.Sleep(GoneGrace + time.Millisecond)
+			if got, want := j.snapshot().Overlaps, int64(i*(i+1)/2); got != want {
+				t.Errorf("%d overlaps of %d polls, want %d", got, i+1, want)
+			}
+		}
+	})
 }
 
 func TestPollsOneAfterTheOtherDoNotOverlap(t *testing.T) {

@@ -26,8 +26,8 @@ type Record struct {
 	Gone bool `json:"gone,omitempty"`
 	// Live says that the poll is still in flight.
 	Live bool `json:"live,omitempty"`
-	// Overlap says that another poll of the session was in flight, as far as known when
-	// this one ended.
+	// Overlap says that another poll of the session was in flight at some moment. A
+	// logged line says what was known when the poll ended.
 	Overlap bool `json:"overlap,omitempty"`
 }
 

@@ -1,0 +1,124 @@
+package check
+
+import (
+	"slices"
+	"time"
+
+	"leasehold/lease"
+	"leasehold/target"
+)
+
+// OwnerTolerance is how near to a poll's start a sample must show its owner.
+const OwnerTolerance = 200 * time.Millisecond
+
+// Safety is what holds in every history, whatever the faults: Overlaps, Tokens and
+// Owners, each with at least need polls.
+func Safety(h History, need int) error {
+	return All(Overlaps(h, need), Tokens(h, need), Owners(h, OwnerTolerance, need))
+}
+
+// Overlaps finds polls of one session that were in flight at once. That a
+// client gave a poll up is seen a little late: a later poll may have started up to
+// target.GoneGrace before that.
+// The evidence is polls.
+func Overlaps(h History, need int) Verdict {
+	v := Verdict{Check: "overlaps", Evidence: len(h.Polls), Need: need}
+	sessions := h.bySession(Window{})
+	for _, id := range sorted(sessions) {
+		var open []target.Record
+		for _, p := range sessions[id] {
+			open = slices.DeleteFunc(open, func(o target.Record) bool { return o.To <= p.From })
+			for _, o := range open {
+				if d, bad := overlap(o, p); bad {
+					v.Violations = append(v.Violations, Overlap{First: o, Second: p, For: d})
+				}
+			}
+			open = append(open, p)
+		}
+	}
+	return v
+}
+
+// overlap judges two polls that were in flight at once, in the order of their starts.
+// Nothing excuses the later one.
+func overlap(a, b target.Record) (time.Duration, bool) {
+	forgiven := a.Gone && a.To-b.From <= target.GoneGrace
+	return min(a.To, b.To) - b.From, !forgiven
+}
+
+// Tokens finds polls that a stale owner sent: in the order of starts a session's tokens
+// never fall, and a token has one instance. The evidence is polls.
+func Tokens(h History, need int) Verdict {
+	v := Verdict{Check: "tokens", Evidence: len(h.Polls), Need: need}
+	sessions := h.bySession(Window{})
+	for _, id := range sorted(sessions) {
+		v.Violations = append(v.Violations, tokens(sessions[id])...)
+	}
+	return v
+}
+
+func tokens(polls []target.Record) []Violation {
+	var found []Violation
+	var newest target.Record
+	first := map[lease.Token]target.Record{}
+	for _, p := range polls {
+		if p.Token <= 0 || p.Instance == "" {
+			found = append(found, Unnamed{Poll: p})
+			continue
+		}
+		if p.Token < newest.Token {
+			found = append(found, StaleToken{Poll: p, Newer: newest})
+		} else {
+			newest = p
+		}
+		if f, ok := first[p.Token]; !ok {
+			first[p.Token] = p
+		} else if f.Instance != p.Instance {
+			found = append(found, SharedToken{First: f, Second: p})
+		}
+	}
+	return found
+}
+
+// Owners finds polls that started while the lease was another's, or had another token:
+// no sample within the tolerance of the start shows the poller. The evidence is polls
+// with such a sample near.
+func Owners(h History, tolerance time.Duration, need int) Verdict {
+	v := Verdict{Check: "owners", Need: need}
+	samples := h.samples(Window{})
+	sessions := h.bySession(Window{})
+	for _, id := range sorted(sessions) {
+		for _, p := range sessions[id] {
+			near := around(samples[id], p.From, tolerance)
+			if len(near) == 0 {
+				continue
+			}
+			v.Evidence++
+			if !slices.ContainsFunc(near, func(s LeaseSample) bool { return owns(s, p) }) {
+				v.Violations = append(v.Violations, WrongOwner{Poll: p, Near: near})
+			}
+		}
+	}
+	return v
+}
+
+func owns(s LeaseSample, p target.Record) bool {
+	return s.Holder == p.Instance && (s.Token == 0 || s.Token == p.Token)
+}
+
+// around returns the sorted samples that are no further from the moment than d.
+func around(samples []LeaseSample, at, d time.Duration) []LeaseSample {
+	low, _ := slices.BinarySearchFunc(samples, at-d, sampledAt)
+	high, _ := slices.BinarySearchFunc(samples, at+d+1, sampledAt)
+	return samples[low:high]
+}
+
+func sampledAt(s LeaseSample, at time.Duration) int {
+	switch {
+	case s.At < at:
+		return -1
+	case s.At > at:
+		return 1
+	}
+	return 0
+}
