@@ -1,0 +1,48 @@
+package node
+
+import (
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"leasehold/actors/poller"
+	"leasehold/eventlog"
+	"leasehold/redisevents"
+	"leasehold/rediskey"
+	"leasehold/redisstore"
+	"leasehold/session"
+)
+
+// Config is what a node is made of.
+type Config struct {
+	// Instance is new at every start and unique in the fleet.
+	Instance string
+	Client   redis.UniversalClient
+	Keys     rediskey.Keys
+	DB       int
+	Store    redisstore.Options
+	Events   redisevents.Mode
+
+	LeaseTTL, RenewInterval, Margin time.Duration
+	HeartbeatTTL, HeartbeatInterval time.Duration
+	ReconcileInterval               time.Duration
+	MaxSessions, Concurrency        int
+	Defaults                        session.Defaults
+	CheckID                         func(id string) error
+
+	// Poll does the polls of all kinds of sessions.
+	Poll poller.Func
+	Log  *eventlog.Log
+}
+
+// heartMargin is how long before its end the heartbeat counts as lost here, in
+// proportion to the leases' margin.
+func (c Config) heartMargin() time.Duration {
+	return time.Duration(float64(c.Margin) * float64(c.HeartbeatTTL) / float64(c.LeaseTTL))
+}
+
+// firstBeatLimit bounds the wait for the first heartbeat.
+const firstBeatLimit = 5 * time.Second
+
+// leaveLimit bounds the removal of the heartbeat, which the drain waits for.
+const leaveLimit = 500 * time.Millisecond
