@@ -13,8 +13,6 @@
 //     both would rather have each other than what they got.
 //   - It depends on the names alone, not on their order nor on what was before:
 //     every node with the same view comes to the same division.
-//   - A node that joins or leaves moves little more than what the equal shares force:
-//     its own sessions, and those that make room or fill up for it.
 //
 // # How
 //
@@ -33,6 +31,12 @@
 // ever taking one back.
 //
 // # Not promised
+//
+// The fewest moves. A node that joins or leaves moves its own sessions and those
+// that make room or fill up for it: with up to eight nodes of 30 sessions or more
+// less than 1.6 times what the shares force. The factor grows with the number of
+// nodes and falls with the sessions a node has: 100 nodes with 100 sessions each
+// came to 1.9 times, with 1,000 each to 1.3.
 //
 // That all nodes see the same members at the same moment: leases decide, the plan
 // only prefers. Names must differ from each other; with duplicates the shares still
