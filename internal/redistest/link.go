@@ -28,6 +28,7 @@ type Link struct {
 	change *sync.Cond
 	mode   mode
 	lose   int
+	sends  int
 	ended  bool
 	conns  map[*conn]struct{}
 }
@@ -61,6 +62,15 @@ func (l *Link) LoseReplies(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lose = n
+}
+
+// Sends counts the writes of clients over the link: each pipeline that fits a
+// client's buffer is one.
+func (l *Link) Sends() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	return l.sends
 }
 
 // Drop closes the connections that are open now; new ones work.
@@ -136,6 +146,7 @@ func (c *conn) read() {
 		n, err := c.near.Read(buf)
 		c.link.mu.Lock()
 		if n > 0 {
+			c.link.sends++
 			c.queue = append(c.queue, append([]byte(nil), buf[:n]...))
 		}
 		if err != nil {

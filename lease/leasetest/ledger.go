@@ -1,0 +1,274 @@
+package leasetest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/gomega" //nolint:revive,staticcheck // specs read as sentences
+
+	"leasehold/lease"
+)
+
+func beginSpecs(run Runner) {
+	slot := lease.Slot{Interval: short, Bound: 10 * time.Second}
+
+	it(run, "starts a first poll at once, at the server's time", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", long)
+		start, err := f.Store.Begin(ctx, grant, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(start.Wait).To(BeZero())
+		g.Expect(start.Due).To(BeZero())
+		g.Expect(start.Failures).To(BeZero())
+		g.Expect(start.At).To(BeTemporally("~", time.Now(), time.Second))
+		g.Expect(f.number(ctx, g, "s", "busy")).To(Equal(int64(grant.Token)))
+		g.Expect(f.number(ctx, g, "s", "busy_until")).To(Equal(start.At.Add(slot.Bound).UnixMilli()))
+	})
+
+	it(run, "answers a repetition with the start that it recorded", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", long)
+		start, err := f.Store.Begin(ctx, grant, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		f.Sleep(5 * time.Millisecond)
+		g.Expect(f.Store.Begin(ctx, grant, slot)).To(Equal(start))
+	})
+
+	it(run, "waits for the slot, then serves it, counted from start to start", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", long)
+		first, err := f.Store.Begin(ctx, grant, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		due := first.At.Add(slot.Interval)
+		g.Expect(f.Store.Finish(ctx, grant, lease.Result{OK: true, Started: first.At, NextDue: due})).To(Succeed())
+		early, err := f.Store.Begin(ctx, grant, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(early.Wait).To(BeNumerically(">", 0))
+		g.Expect(early.Wait).To(BeNumerically("<=", slot.Interval))
+		f.Sleep(slot.Interval)
+		second, err := f.Store.Begin(ctx, grant, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(second.Wait).To(BeZero())
+		g.Expect(second.Due).To(Equal(due.Truncate(time.Millisecond)))
+	})
+
+	it(run, "keeps a successor from polling while the predecessor's poll may be in flight", func(ctx context.Context, g Gomega, f *Fixture) {
+		old := f.take(ctx, g, "n1", "s", long)
+		_, err := f.Store.Begin(ctx, old, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		f.raw(ctx, g, "DEL", f.Keys.Lease("s"))
+		now := f.take(ctx, g, "n2", "s", long)
+		f.Sleep(2 * slot.Interval)
+		start, err := f.Store.Begin(ctx, now, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(start.Wait).To(BeNumerically("~", slot.Bound-2*slot.Interval, time.Second))
+		// The old poll has ended: its result is refused, and nobody waits for it.
+		g.Expect(f.Store.Finish(ctx, old, lease.Result{OK: true})).To(MatchError(lease.ErrLost))
+		start, err = f.Store.Begin(ctx, now, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(start.Wait).To(BeZero())
+	})
+
+	it(run, "waits for a vanished poll no longer than its bound or its lease", func(ctx context.Context, g Gomega, f *Fixture) {
+		old := f.take(ctx, g, "n1", "s", short)
+		_, err := f.Store.Begin(ctx, old, lease.Slot{Interval: short / 3, Bound: long})
+		g.Expect(err).NotTo(HaveOccurred())
+		f.Sleep(short + 2*time.Millisecond)
+		now := f.take(ctx, g, "n2", "s", long)
+		start, err := f.Store.Begin(ctx, now, lease.Slot{Interval: short / 3, Bound: long})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(start.Wait).To(BeZero())
+	})
+
+	it(run, "gives a slot to one token only", func(ctx context.Context, g Gomega, f *Fixture) {
+		wide := lease.Slot{Interval: 10 * time.Second, Bound: time.Second}
+		old := f.take(ctx, g, "n1", "s", long)
+		_, err := f.Store.Begin(ctx, old, wide)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(f.release(ctx, old)).To(Succeed())
+		now := f.take(ctx, g, "n2", "s", long)
+		start, err := f.Store.Begin(ctx, now, wide)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(start.Wait).To(BeNumerically("~", wide.Interval, time.Second))
+	})
+
+	it(run, "counts an edited interval from the last start", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", long)
+		first, err := f.Store.Begin(ctx, grant, lease.Slot{Interval: time.Hour, Bound: time.Second})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(f.Store.Finish(ctx, grant, lease.Result{OK: true, NextDue: first.At.Add(time.Hour)})).To(Succeed())
+		start, err := f.Store.Begin(ctx, grant, lease.Slot{Interval: short, Bound: time.Second})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(start.Wait).To(BeNumerically("<=", short))
+		f.Sleep(short)
+		start, err = f.Store.Begin(ctx, grant, lease.Slot{Interval: short, Bound: time.Second})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(start.Wait).To(BeZero())
+		g.Expect(start.Due).To(Equal(first.At.Add(short)))
+	})
+
+	it(run, "waits at most an interval for a due time that a wrong clock wrote", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", long)
+		f.raw(ctx, g, "HSET", f.Keys.State("s"), "due", time.Now().Add(time.Hour).UnixMilli(), "retry_at", time.Now().Add(time.Hour).UnixMilli())
+		start, err := f.Store.Begin(ctx, grant, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(start.Wait).To(BeNumerically("<=", slot.Interval))
+	})
+
+	it(run, "takes a lease without expiry for one that outlives the poll", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", long)
+		f.raw(ctx, g, "PERSIST", f.Keys.Lease("s"))
+		start, err := f.Store.Begin(ctx, grant, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(f.number(ctx, g, "s", "busy_until")).To(Equal(start.At.Add(slot.Bound).UnixMilli()))
+	})
+
+	it(run, "refuses a lost lease, another's, an old token, and reports foreign types", func(ctx context.Context, g Gomega, f *Fixture) {
+		old := f.take(ctx, g, "n1", "s", long)
+		f.raw(ctx, g, "DEL", f.Keys.Lease("s"))
+		_, err := f.Store.Begin(ctx, old, slot)
+		g.Expect(err).To(MatchError(lease.ErrLost))
+		now := f.take(ctx, g, "n1", "s", long)
+		_, err = f.Store.Begin(ctx, old, slot)
+		g.Expect(err).To(MatchError(lease.ErrLost))
+		_, err = f.Store.Begin(ctx, lease.Grant{Session: "s", Holder: "n2", Token: now.Token}, slot)
+		g.Expect(err).To(MatchError(lease.ErrLost))
+		g.Expect(f.field(ctx, g, "s", "busy")).To(BeNil())
+		f.raw(ctx, g, "RPUSH", f.Keys.Lease("t"), "x")
+		_, err = f.Store.Begin(ctx, lease.Grant{Session: "t", Holder: "n1"}, slot)
+		g.Expect(err).To(MatchError(lease.ErrForeign))
+	})
+
+	it(run, "lets no two polls of one session start, however often the lease changes hands", func(ctx context.Context, g Gomega, f *Fixture) {
+		var flying, worst atomic.Int32
+		var wg sync.WaitGroup
+		for i := range 6 {
+			wg.Go(func() {
+				holder := fmt.Sprintf("n%d", i)
+				for range 15 {
+					o := f.claim(ctx, holder, "s", long)
+					grant := lease.Grant{Session: "s", Holder: holder, Token: o.Token}
+					start, err := f.Store.Begin(ctx, grant, lease.Slot{Interval: time.Millisecond, Bound: long})
+					if err == nil && start.Wait == 0 && !start.At.IsZero() {
+						worst.Store(max(worst.Load(), flying.Add(1)))
+						f.Sleep(2 * time.Millisecond)
+						flying.Add(-1)
+						_ = f.Store.Finish(ctx, grant, lease.Result{OK: true, NextDue: start.At.Add(time.Millisecond)})
+					}
+					_, _ = f.Do(ctx, "DEL", f.Keys.Lease("s"))
+				}
+			})
+		}
+		wg.Wait()
+		g.Expect(worst.Load()).To(Equal(int32(1)))
+	})
+}
+
+func finishSpecs(run Runner) {
+	slot := lease.Slot{Interval: 10 * time.Second, Bound: 5 * time.Second}
+
+	it(run, "records the result, the rhythm and one entry of the stream", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", long)
+		start, err := f.Store.Begin(ctx, grant, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(f.Store.Finish(ctx, grant, lease.Result{
+			OK: true, Class: "success", Status: 200, Bytes: 1234, Started: start.At,
+			Duration: 42 * time.Millisecond, NextDue: start.At.Add(10 * time.Second),
+		})).To(Succeed())
+		g.Expect(f.field(ctx, g, "s", "busy")).To(BeNil())
+		for field, want := range map[string]string{
+			"ok": "1", "class": "success", "status": "200", "bytes": "1234", "duration_ms": "42",
+			"failures": "0", "due": fmt.Sprint(start.At.Add(10 * time.Second).UnixMilli()), "interval": "10000",
+			"started": fmt.Sprint(start.At.UnixMilli()), "last": fmt.Sprint(start.At.UnixMilli()), "error": "",
+		} {
+			g.Expect(f.field(ctx, g, "s", field)).To(Equal(want), field)
+		}
+		entries := f.raw(ctx, g, "XRANGE", f.Stream, "-", "+").([]any)
+		g.Expect(entries).To(HaveLen(1))
+		g.Expect(entries[0].([]any)[1]).To(Equal([]any{
+			"session", "s", "token", fmt.Sprint(grant.Token), "started", fmt.Sprint(start.At.UnixMilli()),
+			"duration_ms", "42", "class", "success", "ok", "1", "status", "200", "bytes", "1234", "error", "", "holder", "n1",
+		}))
+	})
+
+	it(run, "keeps failures and the retry's time for the fleet", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", long)
+		start, err := f.Store.Begin(ctx, grant, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(f.Store.Finish(ctx, grant, lease.Result{
+			Class: "timeout", Error: "no answer", Started: start.At, NextDue: start.At, RetryAt: start.At.Add(short), Failures: 3,
+		})).To(Succeed())
+		g.Expect(f.release(ctx, grant)).To(Succeed())
+		o := f.claim(ctx, "n2", "s", long)
+		g.Expect(o.Wait).To(BeNumerically("~", short, short))
+		now := lease.Grant{Session: "s", Holder: "n2", Token: o.Token}
+		f.Sleep(short)
+		again, err := f.Store.Begin(ctx, now, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(again.Wait).To(BeZero())
+		g.Expect(again.Failures).To(Equal(3))
+		g.Expect(again.Due).To(Equal(start.At))
+		g.Expect(f.Store.Finish(ctx, now, lease.Result{OK: true, NextDue: again.At.Add(time.Second)})).To(Succeed())
+		g.Expect(f.field(ctx, g, "s", "retry_at")).To(BeNil())
+	})
+
+	it(run, "may be repeated", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", long)
+		start, err := f.Store.Begin(ctx, grant, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		r := lease.Result{OK: true, NextDue: start.At.Add(time.Second)}
+		g.Expect(f.Store.Finish(ctx, grant, r)).To(Succeed())
+		g.Expect(f.Store.Finish(ctx, grant, r)).To(Succeed())
+		g.Expect(f.number(ctx, g, "s", "due")).To(Equal(r.NextDue.UnixMilli()))
+	})
+
+	it(run, "refuses an old token and changes nothing but that poll's own mark", func(ctx context.Context, g Gomega, f *Fixture) {
+		old := f.take(ctx, g, "n1", "s", long)
+		g.Expect(f.release(ctx, old)).To(Succeed())
+		now := f.take(ctx, g, "n1", "s", long)
+		_, err := f.Store.Begin(ctx, now, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(f.Store.Finish(ctx, old, lease.Result{OK: true, Class: "old"})).To(MatchError(lease.ErrLost))
+		g.Expect(f.number(ctx, g, "s", "busy")).To(Equal(int64(now.Token)))
+		g.Expect(f.field(ctx, g, "s", "class")).To(BeNil())
+		g.Expect(f.raw(ctx, g, "EXISTS", f.Stream)).To(Equal(int64(0)))
+	})
+
+	it(run, "refuses when the lease ran out, though nobody else took it", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", short)
+		_, err := f.Store.Begin(ctx, grant, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		f.Sleep(short + 2*time.Millisecond)
+		g.Expect(f.Store.Finish(ctx, grant, lease.Result{OK: true, Class: "late"})).To(MatchError(lease.ErrLost))
+		g.Expect(f.field(ctx, g, "s", "busy")).To(BeNil())
+		g.Expect(f.field(ctx, g, "s", "class")).To(BeNil())
+	})
+
+	it(run, "records the result where the stream's key is foreign, and reports that", func(ctx context.Context, g Gomega, f *Fixture) {
+		f.raw(ctx, g, "SET", f.Stream, "mine")
+		grant := f.take(ctx, g, "n1", "s", long)
+		_, err := f.Store.Begin(ctx, grant, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(f.Store.Finish(ctx, grant, lease.Result{OK: true, Class: "success"})).To(Succeed())
+		g.Expect(f.field(ctx, g, "s", "class")).To(Equal("success"))
+		g.Expect(f.raw(ctx, g, "GET", f.Stream)).To(Equal("mine"))
+		g.Expect(f.Foreign()).To(ContainElement(f.Stream))
+	})
+
+	it(run, "reports foreign types", func(ctx context.Context, g Gomega, f *Fixture) {
+		f.raw(ctx, g, "SET", f.Keys.State("s"), "x")
+		g.Expect(f.Store.Finish(ctx, lease.Grant{Session: "s", Holder: "n1"}, lease.Result{})).To(MatchError(lease.ErrForeign))
+	})
+
+	it(run, "keeps an error's text short and valid", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", long)
+		text := ""
+		for range 2000 {
+			text += "é"
+		}
+		g.Expect(f.Store.Finish(ctx, grant, lease.Result{Error: "x" + text})).To(Succeed())
+		kept := f.field(ctx, g, "s", "error").(string)
+		g.Expect(len(kept)).To(BeNumerically("<=", 600))
+		g.Expect(kept).To(HavePrefix("xéé"))
+	})
+}

@@ -1,0 +1,158 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"leasehold/lease"
+)
+
+// call is one run of a script, and its answer.
+type call struct {
+	script *redis.Script
+	keys   []string
+	args   []any
+
+	reply any
+	err   error
+}
+
+// exec runs the calls in one pipeline, in order per cluster node. Where the
+// server does not know a script it is loaded, and only the calls that missed it
+// are repeated.
+func (s *Store) exec(ctx context.Context, calls []*call) {
+	s.pipeline(ctx, calls)
+	missing := map[*redis.Script]bool{}
+	var again []*call
+	for _, c := range calls {
+		if redis.HasErrorPrefix(c.err, "NOSCRIPT") {
+			missing[c.script] = true
+			again = append(again, c)
+		}
+	}
+	if len(again) == 0 {
+		return
+	}
+	for script := range missing {
+		// On a cluster this loads it on every master.
+		if err := script.Load(ctx, s.client).Err(); err != nil {
+			fail(again, fmt.Errorf("load script: %w", err))
+
+			return
+		}
+	}
+	s.pipeline(ctx, again)
+}
+
+func (s *Store) pipeline(ctx context.Context, calls []*call) {
+	p := s.client.Pipeline()
+	cmds := make([]*redis.Cmd, len(calls))
+	for i, c := range calls {
+		cmds[i] = p.EvalSha(ctx, c.script.Hash(), c.keys, c.args...)
+	}
+	_, err := p.Exec(ctx)
+	for i, cmd := range cmds {
+		calls[i].reply, calls[i].err = cmd.Result()
+		// A command that was never answered must not pass for one that was.
+		if calls[i].err == nil && calls[i].reply == nil {
+			calls[i].err = errors.Join(errNoReply, err)
+		}
+	}
+}
+
+var errNoReply = errors.New("no reply")
+
+func fail(calls []*call, err error) {
+	for _, c := range calls {
+		c.err = err
+	}
+}
+
+// chunks calls f for pieces of n things, a few at a time, each piece within the
+// timeout. When a piece runs out of time the rest is not tried any more: the
+// server hangs, and f gets a context that has ended.
+func (s *Store) chunks(ctx context.Context, n int, f func(ctx context.Context, from, to int)) {
+	if n == 0 {
+		return
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var g errgroup.Group
+	g.SetLimit(flightLimit)
+	for from := 0; from < n; from += s.opts.BatchSize {
+		to := min(from+s.opts.BatchSize, n)
+		g.Go(func() error {
+			bounded, cancel := s.bound(ctx)
+			defer cancel()
+			f(bounded, from, to)
+			if bounded.Err() != nil {
+				stop(errHangs)
+			}
+
+			return nil
+		})
+	}
+	_ = g.Wait()
+}
+
+var errHangs = errors.New("an earlier part of the batch got no answer in time")
+
+func (s *Store) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.opts.Timeout)
+}
+
+// run sends one call, or in a cluster one call per lease, for the leases from to.
+// Build makes the call of a range; read gets the answers of one.
+func (s *Store) run(ctx context.Context, from, to int, build func(from, to int) *call, read func(c *call, from, to int)) {
+	step := to - from
+	if s.cluster { // the leases of one call must share a slot
+		step = 1
+	}
+	var calls []*call
+	for i := from; i < to; i += step {
+		calls = append(calls, build(i, i+step))
+	}
+	s.exec(ctx, calls)
+	for i, c := range calls {
+		read(c, from+i*step, from+(i+1)*step)
+	}
+}
+
+// leaseKeys returns the two keys of a session as the scripts want them.
+func (s *Store) leaseKeys(id string) (leaseKey, stateKey string) {
+	return s.keys.Lease(id), s.keys.State(id)
+}
+
+// list returns the answer as a list of n, or why it is not one.
+func (c *call) list(n int) ([]any, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	l, ok := c.reply.([]any)
+	if !ok || len(l) < n {
+		return nil, fmt.Errorf("unexpected reply %T", c.reply)
+	}
+
+	return l, nil
+}
+
+// wrapper says what was tried, once for all leases of a chunk.
+func wrapper(what string) func(error) error {
+	var once sync.Once
+	var wrapped error
+
+	return func(err error) error {
+		once.Do(func() { wrapped = fmt.Errorf("%s: %w", what, err) })
+
+		return wrapped
+	}
+}
+
+func foreign(key string) error {
+	return fmt.Errorf("%w: %q", lease.ErrForeign, key)
+}

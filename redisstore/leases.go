@@ -1,0 +1,238 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"leasehold/lease"
+)
+
+// Acquire takes each lease that is free: see [lease.Store].
+func (s *Store) Acquire(ctx context.Context, holder string, claims []lease.Claim) []lease.Outcome {
+	out := make([]lease.Outcome, len(claims))
+	s.chunks(ctx, len(claims), func(ctx context.Context, from, to int) {
+		build := func(from, to int) *call {
+			c := &call{script: s.scripts.acquire, args: []any{holder, millis(s.opts.StateTTL)}}
+			for _, claim := range claims[from:to] {
+				c.addKeys(s.leaseKeys(claim.Session))
+				c.args = append(c.args, millis(claim.TTL), claim.Abandoned)
+			}
+
+			return c
+		}
+		wrap := wrapper(fmt.Sprintf("acquire %d leases", to-from))
+		s.run(ctx, from, to, build, func(c *call, from, to int) {
+			list, err := c.list(to - from)
+			for i := from; i < to; i++ {
+				out[i] = lease.Outcome{Session: claims[i].Session}
+				if err != nil {
+					out[i].Err = wrap(err)
+
+					continue
+				}
+				s.readOutcome(&out[i], list[i-from])
+			}
+		})
+	})
+
+	return out
+}
+
+func (s *Store) readOutcome(o *lease.Outcome, reply any) {
+	r, ok := reply.([]any)
+	if !ok || len(r) != 5 {
+		o.Err = fmt.Errorf("acquire: unexpected reply %T", reply)
+
+		return
+	}
+	flags := integer(r[0])
+	if flags < 0 {
+		o.Err = foreign(s.keys.Lease(o.Session))
+
+		return
+	}
+	o.Granted = flags&1 != 0
+	o.Already = flags&2 != 0
+	o.Fresh = flags&4 != 0
+	o.Holder, _ = r[1].(string)
+	o.Token = lease.Token(integer(r[2]))
+	o.Remaining = remaining(integer(r[3]))
+	o.Wait = time.Duration(integer(r[4])) * time.Millisecond
+}
+
+// Renew restarts the TTL of each grant that still holds: see [lease.Store].
+func (s *Store) Renew(ctx context.Context, grants []lease.Grant, ttl time.Duration) []lease.Verdict {
+	out := make([]lease.Verdict, len(grants))
+	minute := time.Now().Unix() / 60
+	s.chunks(ctx, len(grants), func(ctx context.Context, from, to int) {
+		build := func(from, to int) *call {
+			c := &call{script: s.scripts.renew, args: []any{millis(ttl), millis(s.opts.StateTTL)}}
+			for _, g := range grants[from:to] {
+				c.addKeys(s.leaseKeys(g.Session))
+				c.args = append(c.args, g.Holder, int64(g.Token), flag(stateIsDue(g.Session, minute)))
+			}
+
+			return c
+		}
+		wrap := wrapper(fmt.Sprintf("renew %d leases", to-from))
+		s.run(ctx, from, to, build, func(c *call, from, to int) {
+			list, err := c.list(to - from)
+			for i := from; i < to; i++ {
+				if err != nil {
+					out[i].Err = wrap(err)
+
+					continue
+				}
+				out[i] = s.readVerdict(grants[i].Session, list[i-from])
+			}
+		})
+	})
+
+	return out
+}
+
+func (s *Store) readVerdict(id string, reply any) lease.Verdict {
+	switch r := reply.(type) {
+	case string:
+		return lease.Verdict{Holder: r, Err: lease.ErrLost}
+	case int64:
+		if r == 1 {
+			return lease.Verdict{}
+		}
+
+		return lease.Verdict{Err: foreign(s.keys.Lease(id))}
+	default:
+		return lease.Verdict{Err: fmt.Errorf("renew: unexpected reply %T", reply)}
+	}
+}
+
+// stateIsDue picks the minute of each hour in which a session's renewals restart
+// the TTL of its state too: once an hour is plenty for a TTL of days.
+func stateIsDue(id string, minute int64) bool {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+
+	return int64(h.Sum32()%60) == minute%60
+}
+
+// Release ends each grant that still holds: see [lease.Store]. ErrLost says that
+// there was nothing to end.
+func (s *Store) Release(ctx context.Context, releases []lease.Release) []error {
+	out := make([]error, len(releases))
+	s.chunks(ctx, len(releases), func(ctx context.Context, from, to int) {
+		build := func(from, to int) *call {
+			c := &call{script: s.scripts.release}
+			for _, r := range releases[from:to] {
+				c.addKeys(s.leaseKeys(r.Session))
+				c.args = append(c.args, r.Holder, int64(r.Token), flag(r.Forget))
+			}
+
+			return c
+		}
+		wrap := wrapper(fmt.Sprintf("release %d leases", to-from))
+		s.run(ctx, from, to, build, func(c *call, from, to int) {
+			list, err := c.list(to - from)
+			for i := from; i < to; i++ {
+				switch {
+				case err != nil:
+					out[i] = wrap(err)
+				case integer(list[i-from]) == 0:
+					out[i] = lease.ErrLost
+				case integer(list[i-from]) < 0:
+					out[i] = foreign(s.keys.Lease(releases[i].Session))
+				}
+			}
+		})
+	})
+
+	return out
+}
+
+// Look reads who holds the leases: see [lease.Store].
+func (s *Store) Look(ctx context.Context, sessions []string) []lease.Status {
+	out := make([]lease.Status, len(sessions))
+	s.chunks(ctx, len(sessions), func(ctx context.Context, from, to int) {
+		p := s.client.Pipeline()
+		gets, ttls := make([]*redis.StringCmd, to-from), make([]*redis.DurationCmd, to-from)
+		for i, id := range sessions[from:to] {
+			key := s.keys.Lease(id)
+			gets[i], ttls[i] = p.Get(ctx, key), p.PTTL(ctx, key)
+		}
+		_, _ = p.Exec(ctx) // each command has its own error
+		wrap := wrapper(fmt.Sprintf("look at %d leases", to-from))
+		for i := range gets {
+			out[from+i] = s.readStatus(sessions[from+i], gets[i], ttls[i], wrap)
+		}
+	})
+
+	return out
+}
+
+func (s *Store) readStatus(id string, get *redis.StringCmd, ttl *redis.DurationCmd, wrap func(error) error) lease.Status {
+	st := lease.Status{Session: id}
+	holder, err := get.Result()
+	switch {
+	case missing(err):
+	case redis.HasErrorPrefix(err, "WRONGTYPE"):
+		st.Err = foreign(s.keys.Lease(id))
+	case err != nil:
+		st.Err = wrap(err)
+	case ttl.Err() != nil:
+		st.Err = wrap(ttl.Err())
+	case ttl.Val() == goneTTL: // ran out between the two commands
+	default:
+		st.Holder, st.Remaining = holder, max(lease.NoExpiry, ttl.Val())
+	}
+
+	return st
+}
+
+func (c *call) addKeys(leaseKey, stateKey string) {
+	c.keys = append(c.keys, leaseKey, stateKey)
+}
+
+// goneTTL is what go-redis makes of PTTL's answer for a missing key.
+const goneTTL = time.Duration(-2)
+
+func remaining(ms int64) time.Duration {
+	if ms < 0 {
+		return lease.NoExpiry
+	}
+
+	return time.Duration(ms) * time.Millisecond
+}
+
+// millis rounds up: Redis takes whole milliseconds and no zero as a TTL.
+func millis(d time.Duration) int64 {
+	return max(1, int64((d+time.Millisecond-1)/time.Millisecond))
+}
+
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+
+	return "0"
+}
+
+// integer reads a number that a script sent as such or as text.
+func integer(v any) int64 {
+	switch n := v.(type) {
+	case int64:
+		return n
+	case string:
+		i, err := strconv.ParseInt(n, 10, 64)
+		if err != nil {
+			return 0
+		}
+
+		return i
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,137 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"leasehold/lease"
+)
+
+// maxErrorText bounds what is kept of a poll's error.
+const maxErrorText = 512
+
+// Begin records the start of a poll: see [lease.Ledger].
+func (s *Store) Begin(ctx context.Context, g lease.Grant, slot lease.Slot) (lease.Start, error) {
+	c := &call{
+		script: s.scripts.begin,
+		args:   []any{g.Holder, int64(g.Token), millis(slot.Interval), millis(slot.Bound)},
+	}
+	c.addKeys(s.leaseKeys(g.Session))
+	if err := s.polls.do(ctx, c); err != nil {
+		return lease.Start{}, fmt.Errorf("begin a poll: %w", err)
+	}
+	r, err := c.list(1)
+	if err != nil {
+		return lease.Start{}, fmt.Errorf("begin a poll: %w", err)
+	}
+	switch code := integer(r[0]); {
+	case code == 1 && len(r) == 4:
+		return lease.Start{
+			At: at(integer(r[1])), Due: at(integer(r[2])), Failures: int(integer(r[3])),
+		}, nil
+	case code == 2 && len(r) == 2:
+		return lease.Start{Wait: time.Duration(integer(r[1])) * time.Millisecond}, nil
+	default:
+		return lease.Start{}, s.refusal(g, "begin", r)
+	}
+}
+
+// Finish records the end of a poll: see [lease.Ledger].
+func (s *Store) Finish(ctx context.Context, g lease.Grant, r lease.Result) error {
+	c := &call{script: s.scripts.finish, args: s.finishArgs(g, r)}
+	c.addKeys(s.leaseKeys(g.Session))
+	if s.opts.Stream != "" && !s.cluster {
+		c.keys = append(c.keys, s.opts.Stream)
+	}
+	if err := s.polls.do(ctx, c); err != nil {
+		return fmt.Errorf("finish a poll: %w", err)
+	}
+	list, err := c.list(1)
+	if err != nil {
+		return fmt.Errorf("finish a poll: %w", err)
+	}
+	switch code := integer(list[0]); {
+	case code == 1:
+		s.appendElsewhere(ctx, g, r)
+
+		return nil
+	case code == 2 && len(list) == 2:
+		s.opts.OnForeign(s.opts.Stream, fmt.Sprint(list[1]))
+
+		return nil
+	default:
+		return s.refusal(g, "finish", list)
+	}
+}
+
+func (s *Store) finishArgs(g lease.Grant, r lease.Result) []any {
+	return []any{
+		g.Holder, int64(g.Token), millis(s.opts.StateTTL), unixMilli(r.NextDue), unixMilli(r.RetryAt),
+		r.Failures, flag(r.OK), r.Class, shorten(r.Error), r.Status, r.Duration.Milliseconds(), r.Bytes,
+		unixMilli(r.Started), g.Session, s.opts.MaxLen,
+	}
+}
+
+// refusal turns an answer that did nothing into an error.
+func (s *Store) refusal(g lease.Grant, what string, r []any) error {
+	switch code := integer(r[0]); {
+	case code < 0:
+		return fmt.Errorf("%s a poll: %w", what, foreign(s.keys.Lease(g.Session)))
+	case code == 0 && len(r) == 2:
+		return fmt.Errorf("%s a poll with token %d, holder is %q: %w", what, g.Token, r[1], lease.ErrLost)
+	default:
+		return fmt.Errorf("%s a poll: unexpected reply %v", what, r)
+	}
+}
+
+// appendElsewhere appends a recorded result to the stream where the script can't:
+// in a cluster the stream lies in another slot. A failure loses the entry alone.
+func (s *Store) appendElsewhere(ctx context.Context, g lease.Grant, r lease.Result) {
+	if s.opts.Stream == "" || !s.cluster {
+		return
+	}
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	err := s.client.XAdd(ctx, &redis.XAddArgs{
+		Stream: s.opts.Stream, MaxLen: s.opts.MaxLen, Approx: true,
+		Values: []any{
+			"session", g.Session, "token", int64(g.Token), "started", unixMilli(r.Started),
+			"duration_ms", r.Duration.Milliseconds(), "class", r.Class, "ok", flag(r.OK),
+			"status", r.Status, "bytes", r.Bytes, "error", shorten(r.Error), "holder", g.Holder,
+		},
+	}).Err()
+	if err != nil && !errors.Is(err, context.Canceled) {
+		s.opts.OnForeign(s.opts.Stream, err.Error())
+	}
+}
+
+// unixMilli is empty for the zero time.
+func unixMilli(t time.Time) any {
+	if t.IsZero() {
+		return ""
+	}
+
+	return t.UnixMilli()
+}
+
+// at is the zero time for zero.
+func at(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+
+	return time.UnixMilli(ms)
+}
+
+func shorten(text string) string {
+	if len(text) > maxErrorText {
+		text = text[:maxErrorText]
+	}
+
+	return strings.ToValidUTF8(text, "�")
+}

@@ -1,0 +1,36 @@
+package redisstore
+
+import (
+	_ "embed" // the scripts
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	//go:embed scripts/acquire.lua
+	acquireSource string
+	//go:embed scripts/renew.lua
+	renewSource string
+	//go:embed scripts/release.lua
+	releaseSource string
+	//go:embed scripts/begin.lua
+	beginSource string
+	//go:embed scripts/finish.lua
+	finishSource string
+)
+
+// scripts are the ones that write leases and states; each file's header is its
+// contract.
+type scripts struct {
+	acquire, renew, release, begin, finish *redis.Script
+}
+
+func newScripts() scripts {
+	return scripts{
+		acquire: redis.NewScript(acquireSource),
+		renew:   redis.NewScript(renewSource),
+		release: redis.NewScript(releaseSource),
+		begin:   redis.NewScript(beginSource),
+		finish:  redis.NewScript(finishSource),
+	}
+}

@@ -1,0 +1,77 @@
+-- begin records the start of a poll, if it may start.
+--
+-- KEYS  [1] the lease key  [2] its state hash
+-- ARGV  [1] holder  [2] token  [3] interval in ms  [4] longest time of the poll in ms
+-- Returns {1, start ms, slot ms (0 for a first poll), failures}: go ahead
+--       {2, ms to wait}: not due, or another poll is in flight
+--       {0, holder}: not the holder's lease, or an old token
+--       {-1}: a key has a foreign type
+--
+-- Invariant: polls of one session are never in flight together, whatever
+-- happened to the lease key, and a slot is served by one token at most: the next
+-- slot becomes due with the start already, and finish corrects it.
+-- A repetition (the reply was lost) answers with the start that it recorded.
+local function foreign(v)
+  if type(v) ~= 'table' or not v.err then
+    return false
+  end
+  if string.find(v.err, 'WRONGTYPE', 1, true) then
+    return true
+  end
+  error(v.err)
+end
+
+local function ms(n)
+  return string.format('%.0f', n)
+end
+
+local holder = redis.pcall('GET', KEYS[1])
+local s = redis.pcall('HMGET', KEYS[2], 'version', 'due', 'last', 'interval', 'busy', 'busy_until',
+  'retry_at', 'failures', 'slot')
+if foreign(holder) or foreign(s) then
+  return {-1}
+end
+local me, token, interval, bound = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+if holder ~= me or s[1] ~= token then
+  return {0, holder or ''}
+end
+
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local due, last = tonumber(s[2] or '') or 0, tonumber(s[3] or '')
+local busy, busy_until = s[5], tonumber(s[6] or '') or 0
+local retry_at, failures = tonumber(s[7] or '') or 0, tonumber(s[8] or '') or 0
+
+if busy and busy ~= token and busy_until > now then
+  return {2, busy_until - now}
+end
+-- An edited interval counts from the last start.
+if last and tonumber(s[4] or '') ~= interval then
+  due = last + interval
+  redis.call('HSET', KEYS[2], 'due', ms(due), 'interval', ms(interval))
+end
+-- A slot this far off was written by a clock that has been set back since.
+if due > now + 2 * interval then
+  due = now + interval
+end
+retry_at = math.min(retry_at, now + interval)
+local wait = math.max(due, retry_at) - now
+if wait > 0 then
+  if busy == token and busy_until > now and last then
+    return {1, last, tonumber(s[9] or '') or 0, failures}
+  end
+  return {2, wait}
+end
+
+local left = redis.call('PTTL', KEYS[1])
+if left < 0 then
+  left = bound
+end
+local following = now + interval
+if due > 0 then
+  following = due + interval * (math.floor((now - due) / interval) + 1)
+end
+redis.call('HSET', KEYS[2], 'last', ms(now), 'slot', ms(due), 'due', ms(following),
+  'interval', ms(interval), 'busy', token, 'busy_max', ms(now + bound),
+  'busy_until', ms(now + math.min(bound, left)))
+return {1, now, due, failures}

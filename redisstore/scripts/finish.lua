@@ -1,0 +1,58 @@
+-- finish records the end of a poll, if its token is still the current one.
+--
+-- KEYS  [1] the lease key  [2] its state hash  [3] the stream of results, on a
+--       single server that has one
+-- ARGV  [1] holder  [2] token  [3] base TTL of the state in ms  [4] next due ms, or ''
+--       [5] retry not before ms, or ''  [6] failures  [7] ok '1' or '0'  [8] class
+--       [9] error  [10] status  [11] duration ms  [12] bytes  [13] started ms
+--       [14] session  [15] most entries of the stream
+-- Returns {1} recorded, {2, error} recorded but not appended to the stream,
+--       {0, holder} refused, {-1} a key has a foreign type
+--
+-- Invariant: a result with an old token changes nothing but the poll's own mark
+-- that it is in flight, which a successor need not wait for any more.
+local function foreign(v)
+  if type(v) ~= 'table' or not v.err then
+    return false
+  end
+  if string.find(v.err, 'WRONGTYPE', 1, true) then
+    return true
+  end
+  error(v.err)
+end
+
+local holder = redis.pcall('GET', KEYS[1])
+local s = redis.pcall('HMGET', KEYS[2], 'version', 'busy', 'interval')
+if foreign(holder) or foreign(s) then
+  return {-1}
+end
+local me, token = ARGV[1], ARGV[2]
+if s[2] == token then
+  redis.call('HDEL', KEYS[2], 'busy', 'busy_until', 'busy_max')
+end
+if holder ~= me or s[1] ~= token then
+  return {0, holder or ''}
+end
+
+local function set(field, value)
+  if value == '' then
+    redis.call('HDEL', KEYS[2], field)
+  else
+    redis.call('HSET', KEYS[2], field, value)
+  end
+end
+set('due', ARGV[4])
+set('retry_at', ARGV[5])
+redis.call('HSET', KEYS[2], 'failures', ARGV[6], 'ok', ARGV[7], 'class', ARGV[8], 'error', ARGV[9],
+  'status', ARGV[10], 'duration_ms', ARGV[11], 'bytes', ARGV[12], 'started', ARGV[13])
+local interval = tonumber(s[3] or '') or 0
+redis.call('PEXPIRE', KEYS[2], string.format('%.0f', tonumber(ARGV[3]) + 10 * interval))
+if KEYS[3] then
+  local added = redis.pcall('XADD', KEYS[3], 'MAXLEN', '~', ARGV[15], '*', 'session', ARGV[14],
+    'token', token, 'started', ARGV[13], 'duration_ms', ARGV[11], 'class', ARGV[8], 'ok', ARGV[7],
+    'status', ARGV[10], 'bytes', ARGV[12], 'error', ARGV[9], 'holder', me)
+  if type(added) == 'table' and added.err then
+    return {2, added.err}
+  end
+end
+return {1}

@@ -1,0 +1,44 @@
+-- release ends each lease that still holds.
+--
+-- KEYS  for each lease i: [2i-1] the lease key, [2i] its state hash
+-- ARGV  for each lease i: [3i-2] holder, [3i-1] token, [3i] '1' to forget the state
+-- Returns for each lease 1 released, 0 not ours (any more), -1 a key has a
+--       foreign type.
+--
+-- Invariant: a lease of another holder or of another token is never touched, and
+-- a state is forgotten only where no lease is left.
+local function foreign(v)
+  if type(v) ~= 'table' or not v.err then
+    return false
+  end
+  if string.find(v.err, 'WRONGTYPE', 1, true) then
+    return true
+  end
+  error(v.err)
+end
+
+local function release(lease, state, me, token, forget)
+  local holder = redis.pcall('GET', lease)
+  local s = redis.pcall('HMGET', state, 'version', 'busy')
+  if foreign(holder) or foreign(s) then
+    return -1
+  end
+  local released = 0
+  if holder == me and s[1] == token then
+    redis.call('DEL', lease)
+    holder, released = false, 1
+    if s[2] == token then
+      redis.call('HDEL', state, 'busy', 'busy_until', 'busy_max')
+    end
+  end
+  if forget == '1' and not holder then
+    redis.call('DEL', state)
+  end
+  return released
+end
+
+local out = {}
+for i = 1, #KEYS / 2 do
+  out[i] = release(KEYS[2 * i - 1], KEYS[2 * i], ARGV[3 * i - 2], ARGV[3 * i - 1], ARGV[3 * i])
+end
+return out
