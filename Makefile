@@ -1,0 +1,68 @@
+# What can be done here: make help
+
+BIN             := bin/leasehold
+LINT_VERSION    := v2.15.0
+LINT            := .bin/golangci-lint-$(LINT_VERSION)
+VERSION         ?= $(shell git describe --tags --dirty 2>/dev/null || echo dev)
+COMMIT          ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+LDFLAGS         := -X main.linkedVersion=$(VERSION) -X main.linkedCommit=$(COMMIT)
+FUZZTIME        ?= 10s
+# The fleet tests measure times, so nothing else runs beside them.
+FLEET           := ./test/fleet/...
+OTHERS          = $$(go list ./... | grep -v '/test/fleet')
+TIMEOUT         := 15m
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo run test race lint bench fuzz fmt redis clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/leasehold
+	go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/node
+
+demo: build ## show a whole fleet at work; needs nothing but Go
+	./$(BIN) demo $(ARGS)
+
+run: build ## run one node; needs a Redis, see LEASEHOLD_REDIS_URL
+	./$(BIN) run $(ARGS)
+
+test: redis build ## run all tests; installs redis-server where none is
+	go test -timeout $(TIMEOUT) $(OTHERS)
+	go test -timeout $(TIMEOUT) -p 1 $(FLEET)
+
+race: redis build ## run all tests with the race detector; needs a C compiler
+	go test -race -timeout $(TIMEOUT) $(OTHERS)
+	go test -race -timeout $(TIMEOUT) -p 1 $(FLEET)
+
+lint: $(LINT) ## check style, imports and modules
+	go mod tidy -diff
+	go vet ./...
+	$(LINT) config verify
+	$(LINT) run
+
+bench: ## run the benchmarks
+	go test -run '^$$' -bench . -benchmem $(OTHERS)
+
+fuzz: ## run each fuzz target for FUZZTIME (10s)
+	@for pkg in $(OTHERS); do \
+		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "$$pkg $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+
+fmt: $(LINT) ## format the code
+	$(LINT) fmt
+
+redis: ## install redis-server where none is
+	@scripts/ensure-redis.sh
+
+clean: ## remove what was built
+	rm -rf bin .bin
+
+# Built once, and again when the version changes.
+$(LINT):
+	@mkdir -p .bin
+	GOBIN="$(CURDIR)/.bin" go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+	mv .bin/golangci-lint $(LINT)

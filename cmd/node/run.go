@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"leasehold/config"
+	"leasehold/eventlog"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run one node until SIGTERM or SIGINT",
+		Long: `Run one node of the fleet until SIGTERM or SIGINT, which make it hand back its
+leases; a second signal ends it at once. A flag goes before the environment
+variable of the same name.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a.code = a.start(cmd.Context(), settingFlags(cmd))
+			return nil
+		},
+	}
+	addSettingFlags(cmd, false)
+	return cmd
+}
+
+// addSettingFlags gives the command a flag for each setting that may have one.
+func addSettingFlags(cmd *cobra.Command, hidden bool) {
+	for _, v := range config.Vars() {
+		if v.Flag() == "" {
+			continue
+		}
+		cmd.Flags().String(v.Flag(), "", v.Name)
+		if hidden {
+			// It fails for unknown flags only, and this one has just been added.
+			_ = cmd.Flags().MarkHidden(v.Flag())
+		}
+	}
+}
+
+// settingFlags returns the settings that were given as flags, by variable.
+func settingFlags(cmd *cobra.Command) map[string]string {
+	given := make(map[string]string)
+	for _, v := range config.Vars() {
+		if f := cmd.Flags().Lookup(v.Flag()); f != nil && f.Changed {
+			given[v.Name] = f.Value.String()
+		}
+	}
+	return given
+}
+
+// start runs a node by the settings and the signals.
+func (a *app) start(ctx context.Context, flags map[string]string) exitCode {
+	cfg, err := config.Load(a.environ, flags)
+	if err != nil {
+		fmt.Fprintf(a.stderr, "leasehold: settings can not be used:\n  %s\n",
+			strings.ReplaceAll(err.Error(), "\n", "\n  "))
+		return exitUsage
+	}
+	n := node{
+		cfg:      cfg,
+		instance: newInstanceID(cfg.InstanceName, a.started),
+		stderr:   a.stderr,
+	}
+	n.log = eventlog.New(a.stderr, eventlog.Options{
+		Level: cfg.LogLevel, Format: cfg.LogFormat, InstanceID: n.instance,
+	})
+	defer n.log.Close()
+	n.log.Emit(eventlog.NodeStarting{Version: build().version, PID: os.Getpid(), Settings: cfg.Shown()})
+	for _, w := range cfg.Warnings() {
+		n.log.Emit(eventlog.SettingsWarning{Reason: w})
+	}
+	return a.supervise(ctx, n)
+}
+
+// supervise runs the node and turns the first signal into a request to drain. The
+// second one does not wait for anything: the process ends under the node.
+func (a *app) supervise(ctx context.Context, n node) exitCode {
+	// Holds the signal's name once, and is closed: so every reader wakes.
+	stop := make(chan string, 1)
+	ended := make(chan exitCode, 1)
+	go func() { ended <- a.runNode(ctx, stop, n) }()
+	for signals := 0; ; {
+		select {
+		case code := <-ended:
+			return code
+		case s := <-a.signals:
+			signals++
+			if signals > 1 {
+				return exitForced
+			}
+			stop <- signalName(s)
+			close(stop)
+		}
+	}
+}
+
+func signalName(s os.Signal) string {
+	switch s {
+	case os.Interrupt:
+		return "SIGINT"
+	case syscall.SIGTERM:
+		return "SIGTERM"
+	default:
+		return s.String()
+	}
+}
