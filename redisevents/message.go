@@ -36,7 +36,7 @@ func (p parser) parse(channel, payload string) Event {
 		if !ours {
 			return nil
 		}
-		return p.event(payload, name)
+		return byEvent(p.event(payload, name))
 	}
 	if rest, ok := strings.CutPrefix(channel, keyspace); ok {
 		key, ours := p.ours(rest)
@@ -76,6 +76,22 @@ func (p parser) event(key, name string) Event {
 			return SessionTouched{ID: id}
 		}
 	case rediskey.State, rediskey.Foreign:
+	}
+	return nil
+}
+
+// byEvent drops what is heard by key too, so that it does not count twice. An
+// expired heartbeat stays: where the flags cannot be set, "Ex" is what others most
+// often have set, and it is the only word of a dead node then.
+func byEvent(e Event) Event {
+	switch e := e.(type) {
+	case LeaseFreed:
+		return e
+	case NodeGone:
+		if e.Cause == Expired {
+			return e
+		}
+	case NodeSeen, SessionTouched, Gap:
 	}
 	return nil
 }

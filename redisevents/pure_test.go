@@ -35,6 +35,10 @@ func TestParse(t *testing.T) {
 		{"__keyspace@2__:session:x", "expired", SessionTouched{"x"}},
 		{"__keyspace@2__:session:x", "expire", nil},
 		{"__keyspace@2__:session:x", "", nil},
+		// Heard by key already.
+		{"__keyevent@2__:del", "poll:node:n", nil},
+		{"__keyevent@2__:del", "session:x", nil},
+		{"__keyevent@2__:expired", "session:x", nil},
 		{"__keyevent@2__:expired", "poll:state:{poll:lease:s}s", nil},
 		{"__keyevent@2__:expired", "other:lease:s", nil},
 		// Other databases, and what only looks like ours.

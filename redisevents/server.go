@@ -102,16 +102,20 @@ func readFlags(ctx context.Context, c *redis.Client) (string, error) {
 // identify asks the server who it is. A server that refuses to tell has an unknown
 // identity; the error says that it could not be asked.
 func identify(ctx context.Context, c *redis.Client) (identity, error) {
-	pipe := c.Pipeline()
-	server := pipe.Info(ctx, "server")
-	replication := pipe.Info(ctx, "replication")
-	if _, err := pipe.Exec(ctx); err != nil {
-		if refusal(err) {
-			return identity{}, nil
+	// One after the other: a pipeline would take a connection of its own, out of
+	// the library's second pool, and could meet another server.
+	var text string
+	for _, section := range []string{"server", "replication"} {
+		answer, err := c.Info(ctx, section).Result()
+		if err != nil {
+			if refusal(err) {
+				return identity{}, nil
+			}
+			return identity{}, err
 		}
-		return identity{}, err
+		text += answer + "\n"
 	}
-	return parseIdentity(server.Val() + "\n" + replication.Val()), nil
+	return parseIdentity(text), nil
 }
 
 // refusal reports whether the server answered, and the answer will be the same

@@ -1,0 +1,182 @@
+package redisevents_test
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/onsi/gomega"
+	"github.com/redis/go-redis/v9"
+
+	"leasehold/internal/redistest"
+	"leasehold/redisevents"
+	"leasehold/redisevents/emulator"
+)
+
+// world is an embedded Redis with a listener behind a link that can fail.
+type world struct {
+	mini     *redistest.Mini
+	emulator *emulator.Emulator
+	link     *redistest.Link // the listener's
+	client   *redis.Client   // never fails
+	heard    *heard
+}
+
+// inBubble runs f in virtual time, in a settled world.
+func inBubble(t *testing.T, emulated bool, f func(t *testing.T, g gomega.Gomega, w *world), change ...func(*redisevents.Config)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{mini: redistest.NewMini()}
+		if emulated {
+			var err error
+			w.emulator, err = emulator.Start(w.mini.Miniredis, emulator.Options{})
+			must(t, err)
+		}
+		w.client, w.link = w.mini.Client(), w.mini.Link()
+		listening := w.link.Client()
+		w.heard = listen(listening, change...)
+		defer func() {
+			if err := w.heard.close(); err != nil {
+				t.Errorf("Run: %v", err)
+			}
+			_, _ = listening.Close(), w.client.Close()
+			if w.emulator != nil {
+				w.emulator.Close()
+			}
+			w.mini.Close()
+			time.Sleep(3 * time.Second) // what is left now is a leak, and the bubble says so
+		}()
+		sleep(time.Second)
+		f(t, gomega.NewWithT(t), w)
+	})
+}
+
+func sleep(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func distinct(events []redisevents.Event) []redisevents.Event {
+	var once []redisevents.Event
+	for _, e := range events {
+		if !slices.Contains(once, e) {
+			once = append(once, e)
+		}
+	}
+	return once
+}
+
+func TestEventsOfEachKind(t *testing.T) {
+	inBubble(t, true, func(t *testing.T, g gomega.Gomega, w *world) {
+		ctx := t.Context()
+		g.Expect(w.heard.gaps()).To(gomega.HaveLen(1))
+		g.Expect(w.heard.gaps()[0].Reason).To(gomega.Equal("start"))
+		g.Expect(w.heard.listener.Healthy()).To(gomega.BeTrue())
+		step := func(want ...any) {
+			sleep(50 * time.Millisecond)
+			// An expiry is heard by key and by event: between two takes it may count twice.
+			g.Expect(distinct(w.heard.all())).To(gomega.ConsistOf(want...))
+			w.heard.forget()
+		}
+		must(t, w.client.Set(ctx, "session:a:b", "{}", 0).Err())
+		step(redisevents.SessionTouched{ID: "a:b"})
+		must(t, w.client.Rename(ctx, "session:a:b", "session:c").Err())
+		step(redisevents.SessionTouched{ID: "a:b"}, redisevents.SessionTouched{ID: "c"})
+		must(t, w.client.Expire(ctx, "session:c", time.Minute).Err())
+		step()
+		must(t, w.client.Set(ctx, "poll:node:n", "1", 30*time.Second).Err())
+		step(redisevents.NodeSeen{Instance: "n"})
+		must(t, w.client.Set(ctx, "poll:lease:s", "n", 10*time.Second).Err())
+		must(t, w.client.HSet(ctx, "poll:state:{poll:lease:s}s", "version", 1).Err())
+		must(t, w.client.Set(ctx, "foreign", "x", time.Second).Err())
+		step()
+		sleep(10 * time.Second)
+		step(redisevents.LeaseFreed{Session: "s", Cause: redisevents.Expired})
+		must(t, w.client.Set(ctx, "poll:lease:s", "n", 10*time.Second).Err())
+		must(t, w.client.Del(ctx, "poll:lease:s").Err())
+		step(redisevents.LeaseFreed{Session: "s", Cause: redisevents.Deleted})
+		sleep(20 * time.Second)
+		step(redisevents.NodeGone{Instance: "n", Cause: redisevents.Expired})
+		g.Expect(w.heard.gaps()).To(gomega.BeEmpty())
+	})
+}
+
+// Ten virtual minutes of a sound connection bring nothing but silence.
+func TestSoundConnectionIsLeftAlone(t *testing.T) {
+	inBubble(t, true, func(t *testing.T, g gomega.Gomega, w *world) {
+		before := w.mini.Server().TotalConnections()
+		sleep(10 * time.Minute)
+		g.Expect(w.heard.gaps()).To(gomega.HaveLen(1))
+		g.Expect(w.heard.noted("lost")).To(gomega.BeEmpty())
+		// One fresh connection for each check.
+		g.Expect(w.mini.Server().TotalConnections() - before).To(gomega.BeNumerically("~", 60, 2))
+	})
+}
+
+// Frozen, the server is no reason to churn; what happened meanwhile arrives.
+func TestFrozenLink(t *testing.T) {
+	inBubble(t, true, func(t *testing.T, g gomega.Gomega, w *world) {
+		w.heard.forget()
+		w.link.Freeze()
+		sleep(time.Minute)
+		g.Expect(w.heard.noted("")).To(gomega.BeEmpty())
+		must(t, w.client.Set(t.Context(), "session:s", "{}", 0).Err())
+		w.link.Heal()
+		sleep(5 * time.Second)
+		g.Expect(w.heard.all()).To(gomega.ContainElement(redisevents.SessionTouched{ID: "s"}))
+	})
+}
+
+// An outage is one loss and one gap.
+func TestCutLink(t *testing.T) {
+	inBubble(t, true, func(t *testing.T, g gomega.Gomega, w *world) {
+		w.heard.forget()
+		w.link.Cut()
+		sleep(time.Minute)
+		g.Expect(w.heard.noted("lost")).To(gomega.HaveLen(1))
+		g.Expect(w.heard.gaps()).To(gomega.BeEmpty(), "a gap ends the stretch, it does not begin it")
+		g.Expect(w.heard.listener.Healthy()).To(gomega.BeFalse())
+		must(t, w.client.Set(t.Context(), "session:missed", "{}", 0).Err())
+		w.link.Heal()
+		sleep(2 * time.Second)
+		g.Expect(w.heard.gaps()).To(gomega.HaveLen(1))
+		g.Expect(w.heard.gaps()[0].Restarted).To(gomega.BeFalse())
+		g.Expect(w.heard.gaps()[0].Reason).To(gomega.Equal("connection_lost"))
+		g.Expect(w.heard.listener.Healthy()).To(gomega.BeTrue())
+		must(t, w.client.Set(t.Context(), "session:heard", "{}", 0).Err())
+		sleep(50 * time.Millisecond)
+		g.Expect(w.heard.all()).To(gomega.ContainElement(redisevents.SessionTouched{ID: "heard"}))
+	})
+}
+
+func TestEmulatedRestart(t *testing.T) {
+	inBubble(t, true, func(t *testing.T, g gomega.Gomega, w *world) {
+		w.heard.forget()
+		w.emulator.Restart()
+		w.link.Drop()
+		sleep(3 * time.Second)
+		g.Expect(w.heard.gaps()).To(gomega.HaveLen(1))
+		g.Expect(w.heard.gaps()[0].Restarted).To(gomega.BeTrue())
+		g.Expect(w.heard.gaps()[0].Uptime).To(gomega.BeNumerically("<", 3*time.Second))
+		must(t, w.client.Set(t.Context(), "session:s", "{}", 0).Err())
+		sleep(50 * time.Millisecond)
+		g.Expect(w.heard.all()).To(gomega.ConsistOf(redisevents.SessionTouched{ID: "s"}), "the flags are back")
+	})
+}
+
+// Without the emulator miniredis knows neither CONFIG nor INFO server.
+func TestServerThatTellsNothing(t *testing.T) {
+	inBubble(t, false, func(t *testing.T, g gomega.Gomega, w *world) {
+		sleep(10 * time.Minute)
+		g.Expect(w.heard.noted("disabled")).To(gomega.HaveLen(1))
+		g.Expect(w.heard.noted("disabled")[0]).To(gomega.ContainSubstring("unknown command"))
+		g.Expect(w.heard.listener.Healthy()).To(gomega.BeFalse())
+		g.Expect(w.heard.gaps()).To(gomega.HaveLen(1))
+		// A hint is a hint, wherever it comes from.
+		w.mini.Publish("__keyevent@0__:expired", "poll:lease:s")
+		sleep(10 * time.Millisecond)
+		g.Expect(w.heard.all()).To(gomega.ConsistOf(
+			redisevents.LeaseFreed{Session: "s", Cause: redisevents.Expired}))
+	})
+}
