@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -67,6 +68,15 @@ func (s *Store) pipeline(ctx context.Context, calls []*call) {
 
 var errNoReply = errors.New("no reply")
 
+func errsOf(calls []*call) []error {
+	errs := make([]error, len(calls))
+	for i, c := range calls {
+		errs[i] = c.err
+	}
+
+	return errs
+}
+
 func fail(calls []*call, err error) {
 	for _, c := range calls {
 		c.err = err
@@ -74,9 +84,9 @@ func fail(calls []*call, err error) {
 }
 
 // chunks calls f for pieces of n things, a few at a time, each piece within the
-// timeout. When a piece runs out of time the rest is not tried any more: the
-// server hangs, and f gets a context that has ended.
-func (s *Store) chunks(ctx context.Context, n int, f func(ctx context.Context, from, to int)) {
+// timeout. When a piece runs out of time the server hangs, and the rest gets a
+// context that has ended.
+func (s *Store) chunks(ctx context.Context, n int, f func(ctx context.Context, from, to int) error) {
 	if n == 0 {
 		return
 	}
@@ -89,8 +99,7 @@ func (s *Store) chunks(ctx context.Context, n int, f func(ctx context.Context, f
 		g.Go(func() error {
 			bounded, cancel := s.bound(ctx)
 			defer cancel()
-			f(bounded, from, to)
-			if bounded.Err() != nil {
+			if timedOut(f(bounded, from, to)) {
 				stop(errHangs)
 			}
 
@@ -102,13 +111,20 @@ func (s *Store) chunks(ctx context.Context, n int, f func(ctx context.Context, f
 
 var errHangs = errors.New("an earlier part of the batch got no answer in time")
 
+func timedOut(err error) bool {
+	var e net.Error
+
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &e) && e.Timeout()
+}
+
 func (s *Store) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.opts.Timeout)
 }
 
 // run sends one call, or in a cluster one call per lease, for the leases from to.
-// Build makes the call of a range; read gets the answers of one.
-func (s *Store) run(ctx context.Context, from, to int, build func(from, to int) *call, read func(c *call, from, to int)) {
+// Build makes the call of a range; read gets the answers of one. The error is that
+// of the calls, which read has seen already.
+func (s *Store) run(ctx context.Context, from, to int, build func(from, to int) *call, read func(c *call, from, to int)) error {
 	step := to - from
 	if s.cluster { // the leases of one call must share a slot
 		step = 1
@@ -121,6 +137,8 @@ func (s *Store) run(ctx context.Context, from, to int, build func(from, to int) 
 	for i, c := range calls {
 		read(c, from+i*step, from+(i+1)*step)
 	}
+
+	return errors.Join(errsOf(calls)...)
 }
 
 // leaseKeys returns the two keys of a session as the scripts want them.

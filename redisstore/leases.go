@@ -15,7 +15,7 @@ import (
 // Acquire takes each lease that is free: see [lease.Store].
 func (s *Store) Acquire(ctx context.Context, holder string, claims []lease.Claim) []lease.Outcome {
 	out := make([]lease.Outcome, len(claims))
-	s.chunks(ctx, len(claims), func(ctx context.Context, from, to int) {
+	s.chunks(ctx, len(claims), func(ctx context.Context, from, to int) error {
 		build := func(from, to int) *call {
 			c := &call{script: s.scripts.acquire, args: []any{holder, millis(s.opts.StateTTL)}}
 			for _, claim := range claims[from:to] {
@@ -26,7 +26,8 @@ func (s *Store) Acquire(ctx context.Context, holder string, claims []lease.Claim
 			return c
 		}
 		wrap := wrapper(fmt.Sprintf("acquire %d leases", to-from))
-		s.run(ctx, from, to, build, func(c *call, from, to int) {
+
+		return s.run(ctx, from, to, build, func(c *call, from, to int) {
 			list, err := c.list(to - from)
 			for i := from; i < to; i++ {
 				out[i] = lease.Outcome{Session: claims[i].Session}
@@ -69,7 +70,7 @@ func (s *Store) readOutcome(o *lease.Outcome, reply any) {
 func (s *Store) Renew(ctx context.Context, grants []lease.Grant, ttl time.Duration) []lease.Verdict {
 	out := make([]lease.Verdict, len(grants))
 	minute := time.Now().Unix() / 60
-	s.chunks(ctx, len(grants), func(ctx context.Context, from, to int) {
+	s.chunks(ctx, len(grants), func(ctx context.Context, from, to int) error {
 		build := func(from, to int) *call {
 			c := &call{script: s.scripts.renew, args: []any{millis(ttl), millis(s.opts.StateTTL)}}
 			for _, g := range grants[from:to] {
@@ -80,7 +81,8 @@ func (s *Store) Renew(ctx context.Context, grants []lease.Grant, ttl time.Durati
 			return c
 		}
 		wrap := wrapper(fmt.Sprintf("renew %d leases", to-from))
-		s.run(ctx, from, to, build, func(c *call, from, to int) {
+
+		return s.run(ctx, from, to, build, func(c *call, from, to int) {
 			list, err := c.list(to - from)
 			for i := from; i < to; i++ {
 				if err != nil {
@@ -124,7 +126,7 @@ func stateIsDue(id string, minute int64) bool {
 // there was nothing to end.
 func (s *Store) Release(ctx context.Context, releases []lease.Release) []error {
 	out := make([]error, len(releases))
-	s.chunks(ctx, len(releases), func(ctx context.Context, from, to int) {
+	s.chunks(ctx, len(releases), func(ctx context.Context, from, to int) error {
 		build := func(from, to int) *call {
 			c := &call{script: s.scripts.release}
 			for _, r := range releases[from:to] {
@@ -135,7 +137,8 @@ func (s *Store) Release(ctx context.Context, releases []lease.Release) []error {
 			return c
 		}
 		wrap := wrapper(fmt.Sprintf("release %d leases", to-from))
-		s.run(ctx, from, to, build, func(c *call, from, to int) {
+
+		return s.run(ctx, from, to, build, func(c *call, from, to int) {
 			list, err := c.list(to - from)
 			for i := from; i < to; i++ {
 				switch {
@@ -156,18 +159,20 @@ func (s *Store) Release(ctx context.Context, releases []lease.Release) []error {
 // Look reads who holds the leases: see [lease.Store].
 func (s *Store) Look(ctx context.Context, sessions []string) []lease.Status {
 	out := make([]lease.Status, len(sessions))
-	s.chunks(ctx, len(sessions), func(ctx context.Context, from, to int) {
+	s.chunks(ctx, len(sessions), func(ctx context.Context, from, to int) error {
 		p := s.client.Pipeline()
 		gets, ttls := make([]*redis.StringCmd, to-from), make([]*redis.DurationCmd, to-from)
 		for i, id := range sessions[from:to] {
 			key := s.keys.Lease(id)
 			gets[i], ttls[i] = p.Get(ctx, key), p.PTTL(ctx, key)
 		}
-		_, _ = p.Exec(ctx) // each command has its own error
+		_, execErr := p.Exec(ctx) // each command has its own error
 		wrap := wrapper(fmt.Sprintf("look at %d leases", to-from))
 		for i := range gets {
 			out[from+i] = s.readStatus(sessions[from+i], gets[i], ttls[i], wrap)
 		}
+
+		return execErr
 	})
 
 	return out
