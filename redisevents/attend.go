@@ -41,7 +41,7 @@ func (w *watch) attend(ctx context.Context, client *redis.Client, sub *subscript
 			reason = w.sameServer(ctx, client)
 		case <-check.C:
 			flags, reason, err = w.recheck(ctx, sub, flags)
-			check.Reset(w.nextCheck(err))
+			check.Reset(w.nextCheck(err, flags))
 		}
 	}
 	return reason, nil
@@ -96,9 +96,9 @@ func (w *watch) recheck(ctx context.Context, sub *subscription, before flagState
 	return flags, "", nil
 }
 
-// nextCheck is soon after a failed check.
-func (w *watch) nextCheck(err error) time.Duration {
-	if err != nil {
+// nextCheck is soon after a failed check, unless the server never told its flags.
+func (w *watch) nextCheck(err error, flags flagState) time.Duration {
+	if err != nil && flags.known {
 		return w.cfg.Identify
 	}
 	return w.cfg.FlagCheck

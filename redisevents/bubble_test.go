@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/onsi/gomega"
 	"github.com/redis/go-redis/v9"
 
@@ -26,11 +27,16 @@ type world struct {
 // inBubble runs f in virtual time, in a settled world.
 func inBubble(t *testing.T, emulated bool, f func(t *testing.T, g gomega.Gomega, w *world), change ...func(*redisevents.Config)) {
 	t.Helper()
+	inBubbleWith(t, emulated, emulator.Options{}, f, change...)
+}
+
+func inBubbleWith(t *testing.T, emulated bool, o emulator.Options, f func(t *testing.T, g gomega.Gomega, w *world), change ...func(*redisevents.Config)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{mini: redistest.NewMini()}
 		if emulated {
 			var err error
-			w.emulator, err = emulator.Start(w.mini.Miniredis, emulator.Options{})
+			w.emulator, err = emulator.Start(w.mini.Miniredis, o)
 			must(t, err)
 		}
 		w.client, w.link = w.mini.Client(), w.mini.Link()
@@ -178,5 +184,44 @@ func TestServerThatTellsNothing(t *testing.T) {
 		sleep(10 * time.Millisecond)
 		g.Expect(w.heard.all()).To(gomega.ConsistOf(
 			redisevents.LeaseFreed{Session: "s", Cause: redisevents.Expired}))
+	})
+}
+
+// Some proxies close the connection on CONFIG. That is a refusal, not an outage.
+func TestConfigClosesConnection(t *testing.T) {
+	o := emulator.Options{Flags: "KEA", Next: func(c *server.Peer, cmd string, _ ...string) bool {
+		if cmd != "CONFIG" {
+			return false
+		}
+		c.Close()
+		return true
+	}}
+	inBubbleWith(t, true, o, func(t *testing.T, g gomega.Gomega, w *world) {
+		sleep(time.Minute)
+		g.Expect(w.heard.gaps()).To(gomega.HaveLen(1))
+		g.Expect(w.heard.noted("disabled")).To(gomega.HaveLen(1))
+		must(t, w.client.Set(t.Context(), "session:s", "{}", 0).Err())
+		sleep(50 * time.Millisecond)
+		g.Expect(w.heard.all()).To(gomega.ConsistOf(redisevents.SessionTouched{ID: "s"}))
+	})
+}
+
+// Redis answers and refuses to publish: nothing proves the subscription, and it is
+// still used.
+func TestPublishRefused(t *testing.T) {
+	o := emulator.Options{Next: func(c *server.Peer, cmd string, _ ...string) bool {
+		if cmd != "PUBLISH" {
+			return false
+		}
+		c.WriteError("NOPERM this user has no permissions to run the 'publish' command")
+		return true
+	}}
+	inBubbleWith(t, true, o, func(t *testing.T, g gomega.Gomega, w *world) {
+		sleep(time.Minute)
+		g.Expect(w.heard.gaps()).To(gomega.HaveLen(1))
+		g.Expect(w.heard.noted("warned")).To(gomega.HaveLen(1))
+		must(t, w.client.Set(t.Context(), "session:s", "{}", 0).Err())
+		sleep(50 * time.Millisecond)
+		g.Expect(w.heard.all()).To(gomega.ConsistOf(redisevents.SessionTouched{ID: "s"}))
 	})
 }

@@ -247,3 +247,14 @@ func TestPulse(t *testing.T) {
 	g.Expect(p.accepted(n, start, 0)).To(gomega.BeTrue())
 	g.Expect(newPulse(time.Second, 0).accepted(0, start, 0)).To(gomega.BeFalse())
 }
+
+// A master found after the start took slots over: what it lost nobody knows.
+func TestGapOfMasterThatJoined(t *testing.T) {
+	g := gomega.NewWithT(t)
+	cfg := Config{}.withDefaults()
+	w := &watch{cfg: &cfg, queue: newQueue(10, nil), joined: true}
+	w.gap(identity{runID: "a", uptime: time.Hour})
+	g.Expect(w.queue.take()).To(gomega.Equal([]Event{Gap{Restarted: true, Uptime: time.Hour}}))
+	w.gap(identity{runID: "a", uptime: time.Hour})
+	g.Expect(w.queue.take()).To(gomega.Equal([]Event{Gap{Uptime: time.Hour}}))
+}

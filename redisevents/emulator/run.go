@@ -1,6 +1,11 @@
 package emulator
 
-import "time"
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
 
 // run is the emulator's goroutine.
 func (e *Emulator) run() {
@@ -42,8 +47,8 @@ func (e *Emulator) step(now time.Time) {
 	for _, o := range e.takePending() {
 		e.play(o, now)
 	}
-	for k, at := range e.doubtful {
-		if !now.Before(at) {
+	for _, k := range sorted(e.doubtful) {
+		if !now.Before(e.doubtful[k]) {
 			delete(e.doubtful, k)
 			e.picture.correct(k, e.truth(k), now)
 		}
@@ -96,14 +101,21 @@ func (e *Emulator) sweep(now time.Time) {
 
 // each visits all keys of the data and of the picture.
 func (e *Emulator) each(visit func(id)) {
-	for db := range e.dbs {
+	for _, db := range slices.Sorted(maps.Keys(e.dbs)) {
 		for _, key := range e.m.DB(db).Keys() {
 			visit(id{db, key})
 		}
 	}
-	for k := range e.picture.keys {
+	for _, k := range sorted(e.picture.keys) {
 		visit(k)
 	}
+}
+
+// sorted lists the keys in an order that does not change from run to run.
+func sorted(keys map[id]time.Time) []id {
+	return slices.SortedFunc(maps.Keys(keys), func(a, b id) int {
+		return cmp.Or(cmp.Compare(a.db, b.db), cmp.Compare(a.key, b.key))
+	})
 }
 
 // catchUp believes the data at once.
