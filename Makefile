@@ -39,7 +39,7 @@ lint: $(LINT) ## check style, imports and modules
 	go mod tidy -diff
 	go vet ./...
 	$(LINT) config verify
-	$(LINT) run
+	$(LINT) run --allow-serial-runners
 
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem $(OTHERS)

@@ -60,6 +60,11 @@ func clusterOptions(all []*redis.Options, timeout time.Duration) *redis.ClusterO
 		ClusterStateReloadInterval: time.Second,
 		MaintNotificationsConfig:   first.MaintNotificationsConfig,
 	}
+	if o.TLSConfig != nil {
+		// Each node proves its own name, not that of the first.
+		o.TLSConfig = o.TLSConfig.Clone()
+		o.TLSConfig.ServerName = ""
+	}
 	for _, a := range all {
 		o.Addrs = append(o.Addrs, a.Addr)
 	}
