@@ -2,7 +2,6 @@ package redisstore_test
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -154,7 +153,7 @@ var _ = Describe("a client from Open", func() {
 
 	It("shows no password when it is refused", func() {
 		s := redistest.StartServer(GinkgoTB(), "--requirepass", "right-5521")
-		_, store := open(fmt.Sprintf("redis://:wrong-7431@%s", s.Addr()))
+		_, store := open("redis://:wrong-7431@" + s.Addr())
 		err := store.Beat(ctx, "n1", time.Minute)
 		Expect(err).To(HaveOccurred())
 		Expect(err.Error()).To(ContainSubstring("write the heartbeat"))

@@ -21,19 +21,19 @@ const (
 type Cluster struct{ Nodes []*Server }
 
 // StartCluster runs a cluster until the test ends and returns when it is whole.
-func StartCluster(t testing.TB) *Cluster {
-	t.Helper()
+func StartCluster(tb testing.TB) *Cluster {
+	tb.Helper()
 	c := &Cluster{}
 	ports := make([]int, masters)
 	for i := range masters {
-		ports[i] = FreePort(t)
-		c.Nodes = append(c.Nodes, StartServer(t, "--cluster-enabled", "yes",
+		ports[i] = FreePort(tb)
+		c.Nodes = append(c.Nodes, StartServer(tb, "--cluster-enabled", "yes",
 			"--cluster-port", strconv.Itoa(ports[i]), "--cluster-node-timeout", "3000"))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), joinTimeout)
 	defer cancel()
 	if err := c.join(ctx, ports); err != nil {
-		t.Fatalf("create a cluster: %v", err)
+		tb.Fatalf("create a cluster: %v", err)
 	}
 	return c
 }
@@ -63,18 +63,13 @@ func (c *Cluster) Client() *redis.ClusterClient {
 // join gives each node its share of the slots, introduces all to the first, and
 // waits until every node finds the cluster whole.
 func (c *Cluster) join(ctx context.Context, ports []int) error {
-	first := c.Nodes[0]
 	for i, n := range c.Nodes {
-		client := n.Client()
-		defer func() { _ = client.Close() }()
-		for _, args := range [][]any{
-			{"CLUSTER", "ADDSLOTSRANGE", i * slots / masters, (i+1)*slots/masters - 1},
-			{"CLUSTER", "SET-CONFIG-EPOCH", i + 1},
-			{"CLUSTER", "MEET", "127.0.0.1", first.Port, ports[0]},
-		} {
-			if err := client.Do(ctx, args...).Err(); err != nil {
-				return fmt.Errorf("%v: %w", args, err)
-			}
+		if err := n.command(ctx,
+			[]any{"CLUSTER", "ADDSLOTSRANGE", i * slots / masters, (i+1)*slots/masters - 1},
+			[]any{"CLUSTER", "SET-CONFIG-EPOCH", i + 1},
+			[]any{"CLUSTER", "MEET", "127.0.0.1", c.Nodes[0].Port, ports[0]},
+		); err != nil {
+			return err
 		}
 	}
 	for _, n := range c.Nodes {
@@ -82,6 +77,18 @@ func (c *Cluster) join(ctx context.Context, ports []int) error {
 			return err
 		}
 	}
+	return nil
+}
+
+func (s *Server) command(ctx context.Context, commands ...[]any) error {
+	client := s.Client()
+	defer func() { _ = client.Close() }()
+	for _, args := range commands {
+		if err := client.Do(ctx, args...).Err(); err != nil {
+			return fmt.Errorf("%v: %w", args, err)
+		}
+	}
+
 	return nil
 }
 

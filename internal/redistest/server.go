@@ -30,23 +30,23 @@ type Server struct {
 // StartServer runs a redis-server on a free loopback port until the test ends.
 // Args are appended to its command line: "--appendonly", "yes". With Ginkgo pass
 // GinkgoTB().
-func StartServer(t testing.TB, args ...string) *Server {
-	t.Helper()
-	s := &Server{Port: FreePort(t), dir: t.TempDir(), args: args}
+func StartServer(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	s := &Server{Port: FreePort(tb), dir: tb.TempDir(), args: args}
 	if err := s.Start(); err != nil {
-		t.Fatalf("%v", err)
+		tb.Fatalf("%v", err)
 	}
-	t.Cleanup(s.Kill)
+	tb.Cleanup(s.Kill)
 	return s
 }
 
 // FreePort returns a loopback TCP port that was free a moment ago.
-func FreePort(t testing.TB) int {
-	t.Helper()
+func FreePort(tb testing.TB) int {
+	tb.Helper()
 	var lc net.ListenConfig
 	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatalf("find a free port: %v", err)
+		tb.Fatalf("find a free port: %v", err)
 	}
 	defer func() { _ = l.Close() }()
 	return l.Addr().(*net.TCPAddr).Port

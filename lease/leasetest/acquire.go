@@ -24,7 +24,7 @@ func acquireSpecs(run Runner) {
 		g.Expect(int64(o.Token)).To(BeNumerically("<=", time.Now().Add(time.Second).UnixMicro()))
 		g.Expect(f.holder(ctx, g, "s")).To(Equal("n1"))
 		g.Expect(f.left(ctx, g, f.Keys.Lease("s"))).To(BeNumerically("~", long, time.Second))
-		g.Expect(f.number(ctx, g, "s", "version")).To(Equal(int64(o.Token)))
+		g.Expect(f.number(ctx, g, "version")).To(Equal(int64(o.Token)))
 		g.Expect(f.left(ctx, g, f.Keys.State("s"))).To(BeNumerically(">", 24*time.Hour))
 	})
 

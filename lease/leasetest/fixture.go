@@ -126,17 +126,17 @@ func (f *Fixture) left(ctx context.Context, g gomega.Gomega, key string) time.Du
 	return time.Duration(ms) * time.Millisecond
 }
 
-// field is a raw field of the state, nil when it is missing.
-func (f *Fixture) field(ctx context.Context, g gomega.Gomega, id, field string) any {
+// field is a raw field of the state of session "s", nil when it is missing.
+func (f *Fixture) field(ctx context.Context, g gomega.Gomega, field string) any {
 	ginkgo.GinkgoHelper()
 
-	return f.raw(ctx, g, "HGET", f.Keys.State(id), field)
+	return f.raw(ctx, g, "HGET", f.Keys.State("s"), field)
 }
 
-// number is a raw field of the state as a number.
-func (f *Fixture) number(ctx context.Context, g gomega.Gomega, id, field string) int64 {
+// number is a raw field of the state of session "s" as a number.
+func (f *Fixture) number(ctx context.Context, g gomega.Gomega, field string) int64 {
 	ginkgo.GinkgoHelper()
-	text, _ := f.field(ctx, g, id, field).(string)
+	text, _ := f.field(ctx, g, field).(string)
 	n, err := strconv.ParseInt(text, 10, 64)
 	g.Expect(err).NotTo(gomega.HaveOccurred(), "field %s is %q", field, text)
 
