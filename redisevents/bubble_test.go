@@ -17,6 +17,7 @@ import (
 
 // world is an embedded Redis with a listener behind a link that can fail.
 type world struct {
+	t        *testing.T // the bubble's own
 	mini     *redistest.Mini
 	emulator *emulator.Emulator
 	link     *redistest.Link // the listener's
@@ -25,15 +26,15 @@ type world struct {
 }
 
 // inBubble runs f in virtual time, in a settled world.
-func inBubble(t *testing.T, emulated bool, f func(t *testing.T, g gomega.Gomega, w *world), change ...func(*redisevents.Config)) {
+func inBubble(t *testing.T, emulated bool, f func(g gomega.Gomega, w *world)) {
 	t.Helper()
-	inBubbleWith(t, emulated, emulator.Options{}, f, change...)
+	inBubbleWith(t, emulated, emulator.Options{}, f)
 }
 
-func inBubbleWith(t *testing.T, emulated bool, o emulator.Options, f func(t *testing.T, g gomega.Gomega, w *world), change ...func(*redisevents.Config)) {
+func inBubbleWith(t *testing.T, emulated bool, o emulator.Options, f func(g gomega.Gomega, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{mini: redistest.NewMini()}
+		w := &world{t: t, mini: redistest.NewMini()}
 		if emulated {
 			var err error
 			w.emulator, err = emulator.Start(w.mini.Miniredis, o)
@@ -41,7 +42,7 @@ func inBubbleWith(t *testing.T, emulated bool, o emulator.Options, f func(t *tes
 		}
 		w.client, w.link = w.mini.Client(), w.mini.Link()
 		listening := w.link.Client()
-		w.heard = listen(listening, change...)
+		w.heard = listen(listening)
 		defer func() {
 			if err := w.heard.close(); err != nil {
 				t.Errorf("Run: %v", err)
@@ -54,7 +55,7 @@ func inBubbleWith(t *testing.T, emulated bool, o emulator.Options, f func(t *tes
 			time.Sleep(3 * time.Second) // what is left now is a leak, and the bubble says so
 		}()
 		sleep(time.Second)
-		f(t, gomega.NewWithT(t), w)
+		f(gomega.NewWithT(t), w)
 	})
 }
 
@@ -74,8 +75,8 @@ func distinct(events []redisevents.Event) []redisevents.Event {
 }
 
 func TestEventsOfEachKind(t *testing.T) {
-	inBubble(t, true, func(t *testing.T, g gomega.Gomega, w *world) {
-		ctx := t.Context()
+	inBubble(t, true, func(g gomega.Gomega, w *world) {
+		ctx := w.t.Context()
 		g.Expect(w.heard.gaps()).To(gomega.HaveLen(1))
 		g.Expect(w.heard.gaps()[0].Reason).To(gomega.Equal("start"))
 		g.Expect(w.heard.listener.Healthy()).To(gomega.BeTrue())
@@ -85,22 +86,22 @@ func TestEventsOfEachKind(t *testing.T) {
 			g.Expect(distinct(w.heard.all())).To(gomega.ConsistOf(want...))
 			w.heard.forget()
 		}
-		must(t, w.client.Set(ctx, "session:a:b", "{}", 0).Err())
+		must(w.t, w.client.Set(ctx, "session:a:b", "{}", 0).Err())
 		step(redisevents.SessionTouched{ID: "a:b"})
-		must(t, w.client.Rename(ctx, "session:a:b", "session:c").Err())
+		must(w.t, w.client.Rename(ctx, "session:a:b", "session:c").Err())
 		step(redisevents.SessionTouched{ID: "a:b"}, redisevents.SessionTouched{ID: "c"})
-		must(t, w.client.Expire(ctx, "session:c", time.Minute).Err())
+		must(w.t, w.client.Expire(ctx, "session:c", time.Minute).Err())
 		step()
-		must(t, w.client.Set(ctx, "poll:node:n", "1", 30*time.Second).Err())
+		must(w.t, w.client.Set(ctx, "poll:node:n", "1", 30*time.Second).Err())
 		step(redisevents.NodeSeen{Instance: "n"})
-		must(t, w.client.Set(ctx, "poll:lease:s", "n", 10*time.Second).Err())
-		must(t, w.client.HSet(ctx, "poll:state:{poll:lease:s}s", "version", 1).Err())
-		must(t, w.client.Set(ctx, "foreign", "x", time.Second).Err())
+		must(w.t, w.client.Set(ctx, "poll:lease:s", "n", 10*time.Second).Err())
+		must(w.t, w.client.HSet(ctx, "poll:state:{poll:lease:s}s", "version", 1).Err())
+		must(w.t, w.client.Set(ctx, "foreign", "x", time.Second).Err())
 		step()
 		sleep(10 * time.Second)
 		step(redisevents.LeaseFreed{Session: "s", Cause: redisevents.Expired})
-		must(t, w.client.Set(ctx, "poll:lease:s", "n", 10*time.Second).Err())
-		must(t, w.client.Del(ctx, "poll:lease:s").Err())
+		must(w.t, w.client.Set(ctx, "poll:lease:s", "n", 10*time.Second).Err())
+		must(w.t, w.client.Del(ctx, "poll:lease:s").Err())
 		step(redisevents.LeaseFreed{Session: "s", Cause: redisevents.Deleted})
 		sleep(20 * time.Second)
 		step(redisevents.NodeGone{Instance: "n", Cause: redisevents.Expired})
@@ -110,7 +111,7 @@ func TestEventsOfEachKind(t *testing.T) {
 
 // Ten virtual minutes of a sound connection bring nothing but silence.
 func TestSoundConnectionIsLeftAlone(t *testing.T) {
-	inBubble(t, true, func(t *testing.T, g gomega.Gomega, w *world) {
+	inBubble(t, true, func(g gomega.Gomega, w *world) {
 		before := w.mini.Server().TotalConnections()
 		sleep(10 * time.Minute)
 		g.Expect(w.heard.gaps()).To(gomega.HaveLen(1))
@@ -122,12 +123,12 @@ func TestSoundConnectionIsLeftAlone(t *testing.T) {
 
 // Frozen, the server is no reason to churn; what happened meanwhile arrives.
 func TestFrozenLink(t *testing.T) {
-	inBubble(t, true, func(t *testing.T, g gomega.Gomega, w *world) {
+	inBubble(t, true, func(g gomega.Gomega, w *world) {
 		w.heard.forget()
 		w.link.Freeze()
 		sleep(time.Minute)
 		g.Expect(w.heard.noted("")).To(gomega.BeEmpty())
-		must(t, w.client.Set(t.Context(), "session:s", "{}", 0).Err())
+		must(w.t, w.client.Set(w.t.Context(), "session:s", "{}", 0).Err())
 		w.link.Heal()
 		sleep(5 * time.Second)
 		g.Expect(w.heard.all()).To(gomega.ContainElement(redisevents.SessionTouched{ID: "s"}))
@@ -136,28 +137,28 @@ func TestFrozenLink(t *testing.T) {
 
 // An outage is one loss and one gap.
 func TestCutLink(t *testing.T) {
-	inBubble(t, true, func(t *testing.T, g gomega.Gomega, w *world) {
+	inBubble(t, true, func(g gomega.Gomega, w *world) {
 		w.heard.forget()
 		w.link.Cut()
 		sleep(time.Minute)
 		g.Expect(w.heard.noted("lost")).To(gomega.HaveLen(1))
 		g.Expect(w.heard.gaps()).To(gomega.BeEmpty(), "a gap ends the stretch, it does not begin it")
 		g.Expect(w.heard.listener.Healthy()).To(gomega.BeFalse())
-		must(t, w.client.Set(t.Context(), "session:missed", "{}", 0).Err())
+		must(w.t, w.client.Set(w.t.Context(), "session:missed", "{}", 0).Err())
 		w.link.Heal()
 		sleep(2 * time.Second)
 		g.Expect(w.heard.gaps()).To(gomega.HaveLen(1))
 		g.Expect(w.heard.gaps()[0].Restarted).To(gomega.BeFalse())
 		g.Expect(w.heard.gaps()[0].Reason).To(gomega.Equal("connection_lost"))
 		g.Expect(w.heard.listener.Healthy()).To(gomega.BeTrue())
-		must(t, w.client.Set(t.Context(), "session:heard", "{}", 0).Err())
+		must(w.t, w.client.Set(w.t.Context(), "session:heard", "{}", 0).Err())
 		sleep(50 * time.Millisecond)
 		g.Expect(w.heard.all()).To(gomega.ContainElement(redisevents.SessionTouched{ID: "heard"}))
 	})
 }
 
 func TestEmulatedRestart(t *testing.T) {
-	inBubble(t, true, func(t *testing.T, g gomega.Gomega, w *world) {
+	inBubble(t, true, func(g gomega.Gomega, w *world) {
 		w.heard.forget()
 		w.emulator.Restart()
 		w.link.Drop()
@@ -165,7 +166,7 @@ func TestEmulatedRestart(t *testing.T) {
 		g.Expect(w.heard.gaps()).To(gomega.HaveLen(1))
 		g.Expect(w.heard.gaps()[0].Restarted).To(gomega.BeTrue())
 		g.Expect(w.heard.gaps()[0].Uptime).To(gomega.BeNumerically("<", 3*time.Second))
-		must(t, w.client.Set(t.Context(), "session:s", "{}", 0).Err())
+		must(w.t, w.client.Set(w.t.Context(), "session:s", "{}", 0).Err())
 		sleep(50 * time.Millisecond)
 		g.Expect(w.heard.all()).To(gomega.ConsistOf(redisevents.SessionTouched{ID: "s"}), "the flags are back")
 	})
@@ -173,7 +174,7 @@ func TestEmulatedRestart(t *testing.T) {
 
 // Without the emulator miniredis knows neither CONFIG nor INFO server.
 func TestServerThatTellsNothing(t *testing.T) {
-	inBubble(t, false, func(t *testing.T, g gomega.Gomega, w *world) {
+	inBubble(t, false, func(g gomega.Gomega, w *world) {
 		sleep(10 * time.Minute)
 		g.Expect(w.heard.noted("disabled")).To(gomega.HaveLen(1))
 		g.Expect(w.heard.noted("disabled")[0]).To(gomega.ContainSubstring("unknown command"))
@@ -196,11 +197,11 @@ func TestConfigClosesConnection(t *testing.T) {
 		c.Close()
 		return true
 	}}
-	inBubbleWith(t, true, o, func(t *testing.T, g gomega.Gomega, w *world) {
+	inBubbleWith(t, true, o, func(g gomega.Gomega, w *world) {
 		sleep(time.Minute)
 		g.Expect(w.heard.gaps()).To(gomega.HaveLen(1))
 		g.Expect(w.heard.noted("disabled")).To(gomega.HaveLen(1))
-		must(t, w.client.Set(t.Context(), "session:s", "{}", 0).Err())
+		must(w.t, w.client.Set(w.t.Context(), "session:s", "{}", 0).Err())
 		sleep(50 * time.Millisecond)
 		g.Expect(w.heard.all()).To(gomega.ConsistOf(redisevents.SessionTouched{ID: "s"}))
 	})
@@ -216,11 +217,11 @@ func TestPublishRefused(t *testing.T) {
 		c.WriteError("NOPERM this user has no permissions to run the 'publish' command")
 		return true
 	}}
-	inBubbleWith(t, true, o, func(t *testing.T, g gomega.Gomega, w *world) {
+	inBubbleWith(t, true, o, func(g gomega.Gomega, w *world) {
 		sleep(time.Minute)
 		g.Expect(w.heard.gaps()).To(gomega.HaveLen(1))
 		g.Expect(w.heard.noted("warned")).To(gomega.HaveLen(1))
-		must(t, w.client.Set(t.Context(), "session:s", "{}", 0).Err())
+		must(w.t, w.client.Set(w.t.Context(), "session:s", "{}", 0).Err())
 		sleep(50 * time.Millisecond)
 		g.Expect(w.heard.all()).To(gomega.ConsistOf(redisevents.SessionTouched{ID: "s"}))
 	})

@@ -87,8 +87,8 @@ const (
 	defaultFlagCheck = 10 * time.Second
 	defaultTopology  = time.Second
 	defaultCall      = time.Second
-	defaultRetryMin  = 20 * time.Millisecond
-	defaultRetryMax  = 500 * time.Millisecond
+	shortestPause    = 20 * time.Millisecond
+	longestPause     = 500 * time.Millisecond
 	defaultRefused   = 30 * time.Second
 )
 
@@ -112,8 +112,8 @@ func (c Config) withDefaults() Config {
 		{&c.FlagCheck, defaultFlagCheck},
 		{&c.Topology, defaultTopology},
 		{&c.Call, defaultCall},
-		{&c.RetryMin, defaultRetryMin},
-		{&c.RetryMax, defaultRetryMax},
+		{&c.RetryMin, shortestPause},
+		{&c.RetryMax, longestPause},
 		{&c.Refused, defaultRefused},
 	} {
 		if *d.at <= 0 {

@@ -138,20 +138,20 @@ func isGap(e redisevents.Event) bool {
 }
 
 // must fails the test on an error of its own set-up.
-func must(t testing.TB, err error) {
-	t.Helper()
+func must(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
 // await waits until ok, on the real clock, and returns how long it took.
-func await(t testing.TB, most time.Duration, what string, ok func() bool) time.Duration {
-	t.Helper()
+func await(tb testing.TB, most time.Duration, what string, ok func() bool) time.Duration {
+	tb.Helper()
 	start := time.Now()
 	for !ok() {
 		if time.Since(start) > most {
-			t.Fatalf("not within %s: %s", most, what)
+			tb.Fatalf("not within %s: %s", most, what)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}

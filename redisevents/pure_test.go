@@ -62,8 +62,11 @@ func TestParse(t *testing.T) {
 // builds back from the event, in our database.
 func FuzzParse(f *testing.F) {
 	for _, s := range [][2]string{
-		{"__keyevent@0__:expired", "poll:lease:s"}, {"__keyspace@0__:session:x", "set"},
-		{"__keyspace@0__:poll:node:", "del"}, {"__keyevent@0__:", ""}, {"__keyspace@", "\xff"},
+		{"__keyevent@0__:expired", "poll:lease:s"},
+		{"__keyspace@0__:session:x", "set"},
+		{"__keyspace@0__:poll:node:", "del"},
+		{"__keyevent@0__:", ""},
+		{"__keyspace@", "\xff"},
 	} {
 		f.Add(s[0], s[1])
 	}

@@ -104,7 +104,7 @@ func readFlags(ctx context.Context, c *redis.Client) (string, error) {
 func identify(ctx context.Context, c *redis.Client) (identity, error) {
 	// One after the other: a pipeline would take a connection of its own, out of
 	// the library's second pool, and could meet another server.
-	var text string
+	var text strings.Builder
 	for _, section := range []string{"server", "replication"} {
 		answer, err := c.Info(ctx, section).Result()
 		if err != nil {
@@ -113,9 +113,9 @@ func identify(ctx context.Context, c *redis.Client) (identity, error) {
 			}
 			return identity{}, err
 		}
-		text += answer + "\n"
+		text.WriteString(answer + "\n")
 	}
-	return parseIdentity(text), nil
+	return parseIdentity(text.String()), nil
 }
 
 // refusal reports whether the server answered, and the answer will be the same

@@ -117,7 +117,8 @@ func (w *watch) hear(channel, payload string) {
 func (w *watch) establish(ctx context.Context, client *redis.Client, sub *subscription) (flagState, error) {
 	flags, id, err := w.inspect(ctx, client)
 	if err != nil {
-		if w.blind++; w.blind < mostBlind {
+		w.blind++
+		if w.blind < mostBlind {
 			return flags, err
 		}
 		// Some proxies close the connection on CONFIG or INFO: take it for a refusal.

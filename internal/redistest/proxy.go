@@ -22,17 +22,17 @@ type Proxy struct {
 }
 
 // StartProxy forwards a free loopback port to the target until the test ends.
-func StartProxy(t testing.TB, target string) *Proxy {
-	t.Helper()
+func StartProxy(tb testing.TB, target string) *Proxy {
+	tb.Helper()
 	var lc net.ListenConfig
 	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatalf("start a proxy: %v", err)
+		tb.Fatalf("start a proxy: %v", err)
 	}
 	p := &Proxy{listener: l, target: target, conns: map[*proxied]struct{}{}}
 	p.change = sync.NewCond(&p.mu)
 	p.wg.Go(p.accept)
-	t.Cleanup(p.close)
+	tb.Cleanup(p.close)
 	return p
 }
 

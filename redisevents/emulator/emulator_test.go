@@ -16,8 +16,18 @@ import (
 	"leasehold/redisevents/emulator"
 )
 
+// world is a server with all flags and an ear on it.
+type world struct {
+	*testing.T // the bubble's own
+
+	m   *redistest.Mini
+	e   *emulator.Emulator
+	c   *redis.Client
+	ear *ear
+}
+
 // inBubble gives a test a server with all flags and an ear on it, in virtual time.
-func inBubble(t *testing.T, o emulator.Options, f func(t *testing.T, m *redistest.Mini, e *emulator.Emulator, c *redis.Client, ear *ear)) {
+func inBubble(t *testing.T, o emulator.Options, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m := redistest.NewMini()
@@ -34,7 +44,7 @@ func inBubble(t *testing.T, o emulator.Options, f func(t *testing.T, m *redistes
 			m.Close()
 			time.Sleep(2 * time.Second) // what is left now is a leak, and the bubble says so
 		}()
-		f(t, m, e, c, ear)
+		f(&world{T: t, m: m, e: e, c: c, ear: ear})
 	})
 }
 
@@ -54,18 +64,18 @@ func ok(t *testing.T, err error) {
 }
 
 func TestExpiryIsAnnouncedInTime(t *testing.T) {
-	inBubble(t, emulator.Options{Flags: "KEA"}, func(t *testing.T, _ *redistest.Mini, _ *emulator.Emulator, c *redis.Client, ear *ear) {
+	inBubble(t, emulator.Options{Flags: "KEA"}, func(w *world) {
 		for i := range 50 {
-			ok(t, c.Set(t.Context(), fmt.Sprintf("k%02d", i), "v", time.Duration(10_000+i*37)*time.Millisecond).Err())
+			ok(w.T, w.c.Set(w.Context(), fmt.Sprintf("k%02d", i), "v", time.Duration(10_000+i*37)*time.Millisecond).Err())
 		}
 		time.Sleep(5 * time.Second)
-		ear.take()
+		w.ear.take()
 		for i := range 50 {
 			deadline := 10*time.Second + time.Duration(i*37)*time.Millisecond
 			time.Sleep(deadline - 5*time.Second - elapsed(i) - time.Millisecond)
-			check(t, ear)
+			check(w.T, w.ear)
 			time.Sleep(21 * time.Millisecond)
-			check(t, ear, fmt.Sprintf("expired k%02d", i))
+			check(w.T, w.ear, fmt.Sprintf("expired k%02d", i))
 		}
 	})
 }
@@ -79,16 +89,16 @@ func elapsed(i int) time.Duration {
 }
 
 func TestRenewedKeyLives(t *testing.T) {
-	inBubble(t, emulator.Options{Flags: "Ex"}, func(t *testing.T, _ *redistest.Mini, _ *emulator.Emulator, c *redis.Client, ear *ear) {
-		ok(t, c.Set(t.Context(), "k", "v", 30*time.Second).Err())
+	inBubble(t, emulator.Options{Flags: "Ex"}, func(w *world) {
+		ok(w.T, w.c.Set(w.Context(), "k", "v", 30*time.Second).Err())
 		for range 10 {
 			time.Sleep(10 * time.Second)
-			ok(t, c.PExpire(t.Context(), "k", 30*time.Second).Err())
+			ok(w.T, w.c.PExpire(w.Context(), "k", 30*time.Second).Err())
 		}
 		time.Sleep(29 * time.Second)
-		check(t, ear)
+		check(w.T, w.ear)
 		time.Sleep(time.Second + 20*time.Millisecond)
-		check(t, ear, "expired k")
+		check(w.T, w.ear, "expired k")
 	})
 }
 
@@ -98,16 +108,16 @@ func TestFlags(t *testing.T) {
 		"Ex": "/", "KEg$": "set expire del/set expire del", "A": "/",
 	} {
 		t.Run(flags, func(t *testing.T) {
-			inBubble(t, emulator.Options{}, func(t *testing.T, _ *redistest.Mini, _ *emulator.Emulator, c *redis.Client, ear *ear) {
-				ok(t, c.ConfigSet(t.Context(), "notify-keyspace-events", flags).Err())
-				ok(t, c.Set(t.Context(), "k", "v", time.Hour).Err())
-				ok(t, c.Del(t.Context(), "k").Err())
+			inBubble(t, emulator.Options{}, func(w *world) {
+				ok(w.T, w.c.ConfigSet(w.Context(), "notify-keyspace-events", flags).Err())
+				ok(w.T, w.c.Set(w.Context(), "k", "v", time.Hour).Err())
+				ok(w.T, w.c.Del(w.Context(), "k").Err())
 				time.Sleep(50 * time.Millisecond)
 				synctest.Wait()
-				events, space := ear.take()
+				events, space := w.ear.take()
 				got := strings.ReplaceAll(strings.Join(events, " ")+"/"+strings.Join(space, " "), " k", "")
 				if got != want {
-					t.Errorf("heard %q, want %q", got, want)
+					w.Errorf("heard %q, want %q", got, want)
 				}
 			})
 		})
@@ -115,30 +125,30 @@ func TestFlags(t *testing.T) {
 }
 
 func TestDirectCalls(t *testing.T) {
-	inBubble(t, emulator.Options{Flags: "EA"}, func(t *testing.T, m *redistest.Mini, e *emulator.Emulator, _ *redis.Client, ear *ear) {
-		ok(t, m.Set("k", "v"))
-		e.Sync()
-		check(t, ear, "set k")
-		m.Del("k")
+	inBubble(t, emulator.Options{Flags: "EA"}, func(w *world) {
+		ok(w.T, w.m.Set("k", "v"))
+		w.e.Sync()
+		check(w.T, w.ear, "set k")
+		w.m.Del("k")
 		time.Sleep(300 * time.Millisecond)
-		check(t, ear, "del k")
+		check(w.T, w.ear, "del k")
 	})
 }
 
 func TestSetErrorDoesNotSilence(t *testing.T) {
-	inBubble(t, emulator.Options{Flags: "EA"}, func(t *testing.T, m *redistest.Mini, _ *emulator.Emulator, c *redis.Client, ear *ear) {
-		m.SetError("LOADING away")
-		if err := c.Set(t.Context(), "k", "v", 0).Err(); err == nil {
-			t.Fatal("SetError had no effect")
+	inBubble(t, emulator.Options{Flags: "EA"}, func(w *world) {
+		w.m.SetError("LOADING away")
+		if err := w.c.Set(w.Context(), "k", "v", 0).Err(); err == nil {
+			w.Fatal("SetError had no effect")
 		}
-		m.SetError("")
-		ok(t, c.Set(t.Context(), "k", "v", 0).Err())
+		w.m.SetError("")
+		ok(w.T, w.c.Set(w.Context(), "k", "v", 0).Err())
 		time.Sleep(300 * time.Millisecond)
-		check(t, ear, "set k")
+		check(w.T, w.ear, "set k")
 		// The hook is back: an unchanged value is announced, which no comparison finds.
-		ok(t, c.Set(t.Context(), "k", "v", 0).Err())
+		ok(w.T, w.c.Set(w.Context(), "k", "v", 0).Err())
 		time.Sleep(20 * time.Millisecond)
-		check(t, ear, "set k")
+		check(w.T, w.ear, "set k")
 	})
 }
 
@@ -150,35 +160,35 @@ func TestNextComesFirst(t *testing.T) {
 		}
 		return false
 	}
-	inBubble(t, emulator.Options{Flags: "EA", Next: next}, func(t *testing.T, _ *redistest.Mini, _ *emulator.Emulator, c *redis.Client, ear *ear) {
-		_ = c.Set(t.Context(), "k", "v", 0).Err()
-		ok(t, c.HSet(t.Context(), "h", "f", "v").Err())
+	inBubble(t, emulator.Options{Flags: "EA", Next: next}, func(w *world) {
+		_ = w.c.Set(w.Context(), "k", "v", 0).Err()
+		ok(w.T, w.c.HSet(w.Context(), "h", "f", "v").Err())
 		time.Sleep(500 * time.Millisecond)
-		check(t, ear, "hset h")
+		check(w.T, w.ear, "hset h")
 	})
 }
 
 func TestRestart(t *testing.T) {
-	inBubble(t, emulator.Options{Flags: "KEA"}, func(t *testing.T, m *redistest.Mini, e *emulator.Emulator, c *redis.Client, ear *ear) {
-		ok(t, c.Set(t.Context(), "k", "v", 0).Err())
+	inBubble(t, emulator.Options{Flags: "KEA"}, func(w *world) {
+		ok(w.T, w.c.Set(w.Context(), "k", "v", 0).Err())
 		time.Sleep(time.Minute)
-		ear.take()
-		before := c.Info(t.Context(), "server").Val()
+		w.ear.take()
+		before := w.c.Info(w.Context(), "server").Val()
 		if !strings.Contains(before, "uptime_in_seconds:60\r\n") {
-			t.Errorf("no uptime of a minute in %q", before)
+			w.Errorf("no uptime of a minute in %q", before)
 		}
-		e.Restart()
+		w.e.Restart()
 		time.Sleep(time.Second)
-		check(t, ear)
-		if m.Exists("k") {
-			t.Error("a key survived")
+		check(w.T, w.ear)
+		if w.m.Exists("k") {
+			w.Error("a key survived")
 		}
-		after := c.Info(t.Context(), "server").Val()
+		after := w.c.Info(w.Context(), "server").Val()
 		if runID(before) == runID(after) || !strings.Contains(after, "uptime_in_seconds:1\r\n") {
-			t.Errorf("same life: %q, then %q", before, after)
+			w.Errorf("same life: %q, then %q", before, after)
 		}
-		if flags := c.ConfigGet(t.Context(), "notify-keyspace-events").Val()["notify-keyspace-events"]; flags != "" {
-			t.Errorf("flags %q survived", flags)
+		if flags := w.c.ConfigGet(w.Context(), "notify-keyspace-events").Val()["notify-keyspace-events"]; flags != "" {
+			w.Errorf("flags %q survived", flags)
 		}
 	})
 }
@@ -190,16 +200,16 @@ func runID(info string) string {
 }
 
 func TestDatabasesAreApart(t *testing.T) {
-	inBubble(t, emulator.Options{Flags: "EA"}, func(t *testing.T, m *redistest.Mini, _ *emulator.Emulator, c *redis.Client, ear *ear) {
-		other := m.Client(func(o *redis.Options) { o.DB = 3 })
-		ok(t, c.Set(t.Context(), "k", "v", 0).Err())
-		ok(t, other.Del(t.Context(), "k").Err())
-		ok(t, other.Set(t.Context(), "l", "v", 0).Err())
-		ok(t, other.Eval(t.Context(), "return redis.call('SET','m',1)", []string{"m"}).Err())
-		ok(t, other.FlushDB(t.Context()).Err())
+	inBubble(t, emulator.Options{Flags: "EA"}, func(w *world) {
+		other := w.m.Client(func(o *redis.Options) { o.DB = 3 })
+		ok(w.T, w.c.Set(w.Context(), "k", "v", 0).Err())
+		ok(w.T, other.Del(w.Context(), "k").Err())
+		ok(w.T, other.Set(w.Context(), "l", "v", 0).Err())
+		ok(w.T, other.Eval(w.Context(), "return redis.call('SET','m',1)", []string{"m"}).Err())
+		ok(w.T, other.FlushDB(w.Context()).Err())
 		time.Sleep(500 * time.Millisecond)
-		check(t, ear, "set k")
-		ok(t, other.Close())
+		check(w.T, w.ear, "set k")
+		ok(w.T, other.Close())
 	})
 }
 

@@ -168,7 +168,7 @@ func (p *picture) ranOut(now time.Time) []id {
 	var ids []id
 	// A read of the clock may show a deadline early: see noise.
 	for len(p.due) > 0 && !now.Before(p.due[0].at) {
-		d := heap.Pop(&p.due).(due) //nolint:errcheck,forcetypeassert // the heap holds nothing else
+		d := heap.Pop(&p.due).(due)
 		if p.keys[d.id].Equal(d.at) {
 			ids = append(ids, d.id)
 		}
@@ -199,12 +199,12 @@ type due struct {
 // now are left in and skipped.
 type deadlines []due
 
-func (d deadlines) Len() int           { return len(d) }
-func (d deadlines) Less(i, j int) bool { return d[i].at.Before(d[j].at) }
-func (d deadlines) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
+func (d *deadlines) Len() int           { return len(*d) }
+func (d *deadlines) Less(i, j int) bool { return (*d)[i].at.Before((*d)[j].at) }
+func (d *deadlines) Swap(i, j int)      { (*d)[i], (*d)[j] = (*d)[j], (*d)[i] }
 
 // Push is for package heap.
-func (d *deadlines) Push(x any) { *d = append(*d, x.(due)) } //nolint:errcheck,forcetypeassert // only schedule pushes
+func (d *deadlines) Push(x any) { *d = append(*d, x.(due)) }
 
 // Pop is for package heap.
 func (d *deadlines) Pop() any {
