@@ -71,8 +71,9 @@ func clusterOptions(all []*redis.Options, timeout time.Duration) *redis.ClusterO
 	return o
 }
 
-// contactTimeout bounds the wait for the first answer of Redis.
-const contactTimeout = 2 * time.Second
+// contactTimeout bounds the wait for the first answer of Redis: a person is told
+// within two seconds.
+const contactTimeout = 1900 * time.Millisecond
 
 var errStopped = errors.New("stopped before Redis answered")
 
