@@ -38,7 +38,7 @@ type Config struct {
 	// DefaultConcurrency.
 	Concurrency int
 	// MaxIdle is the most connections kept open between polls, each a file
-	// descriptor and about 20 KiB; the longest idle one is closed first. Zero or less:
+	// descriptor and about 30 KiB; the longest idle one is closed first. Zero or less:
 	// DefaultMaxIdle.
 	MaxIdle int
 	// IdleTimeout is how long an unused connection is kept. Polls further apart than

@@ -216,3 +216,26 @@ func BenchmarkPoll(b *testing.B) {
 		}
 	})
 }
+
+// The same requests with net/http alone, as the yardstick.
+func BenchmarkNetHTTP(b *testing.B) {
+	s := httptest.NewServer(answering(`{"ok":true}`))
+	defer s.Close()
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
+	defer client.CloseIdleConnections()
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			resp, err := client.Get(s.URL)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			body, err := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			if err != nil || !strings.Contains(string(body), "true") {
+				b.Error(err)
+			}
+		}
+	})
+}

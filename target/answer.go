@@ -95,8 +95,9 @@ func zeros(ctx context.Context, w io.Writer, mebibytes int) {
 	if err != nil {
 		return
 	}
-	piece := make([]byte, 1<<20)
-	for range mebibytes {
+	// Small pieces: that the client has gone is to be noticed soon.
+	piece := make([]byte, 64<<10)
+	for range mebibytes * (1 << 20 / len(piece)) {
 		if ctx.Err() != nil {
 			return
 		}

@@ -192,6 +192,20 @@ func TestAWrongHistoryFails(t *testing.T) {
 			check.StaleToken{},
 			1, `"s0": poll by n0 (token 100,`,
 		},
+		"an old token just too late": {
+			"tokens", add(target.Record{Session: "s0", Instance: "n0", Token: 100, From: 10*interval + check.Blur + 1}),
+			check.StaleToken{},
+			1, "s0",
+		},
+		"each poll of a stale owner": {
+			"tokens", func(h *check.History) {
+				for k := range 5 {
+					add(target.Record{Session: "s0", Instance: "n0", Token: 100, From: time.Duration(11+k) * interval})(h)
+				}
+			},
+			check.StaleToken{},
+			5, "s0",
+		},
 		"one token for two instances": {
 			"tokens", edit("s5", 7, func(p *target.Record) { p.Instance = "n0" }),
 			check.SharedToken{},
@@ -336,6 +350,9 @@ func TestWhatIsAllowed(t *testing.T) {
 		},
 		"a poll that ends as the next starts": {
 			"overlaps", edit("s3", 4, func(p *target.Record) { p.To = p.From + interval }),
+		},
+		"a poll that was read a little late": {
+			"tokens", add(target.Record{Session: "s0", Instance: "n0", Token: 100, From: 10*interval + check.Blur}),
 		},
 		"a poll just before the lease was seen": {
 			"owners", add(target.Record{Session: "s0", Instance: "n1", Token: 101, From: moveAt - 150*ms, To: moveAt}),

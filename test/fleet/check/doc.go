@@ -12,6 +12,9 @@
 //     of their own ([NotEnough]), since a history of nothing breaks no promise.
 //   - Every violation is a typed value that names the session and the facts, with a text
 //     for people.
+//   - What the target cannot order is not judged: [Blur] for the starts of requests from
+//     different connections, and as much for seeing that a client has gone. An overlap of
+//     polls that were both answered is always a violation, however short.
 //   - All moments are on one clock, that of the target's Record.From and Target.Now.
 //   - The order in which the facts are given does not matter.
 //

@@ -46,8 +46,12 @@ func overlap(a, b target.Record) (time.Duration, bool) {
 	return min(a.To, b.To) - b.From, !forgiven
 }
 
-// Tokens finds polls that a stale owner sent: in the order of starts a session's tokens
-// never fall, and a token has one instance. The evidence is polls.
+// Blur is how exactly the target's starts order requests of different connections: one
+// that was sent and given up may be read a little after the next one's.
+const Blur = target.GoneGrace
+
+// Tokens finds polls that a stale owner sent: none starts later than Blur after one with
+// a newer token of its session, and a token has one instance. The evidence is polls.
 func Tokens(h History, need int) Verdict {
 	v := Verdict{Check: "tokens", Evidence: len(h.Polls), Need: need}
 	sessions := h.bySession(Window{})
@@ -59,17 +63,17 @@ func Tokens(h History, need int) Verdict {
 
 func tokens(polls []target.Record) []Violation {
 	var found []Violation
-	var newest target.Record
+	var rising []target.Record // the first poll of each token that was the newest
 	first := map[lease.Token]target.Record{}
 	for _, p := range polls {
 		if p.Token <= 0 || p.Instance == "" {
 			found = append(found, Unnamed{Poll: p})
 			continue
 		}
-		if p.Token < newest.Token {
-			found = append(found, StaleToken{Poll: p, Newer: newest})
-		} else {
-			newest = p
+		if newer, ok := overtaken(rising, p); ok && p.From-newer.From > Blur {
+			found = append(found, StaleToken{Poll: p, Newer: newer})
+		} else if !ok && (len(rising) == 0 || p.Token > rising[len(rising)-1].Token) {
+			rising = append(rising, p)
 		}
 		if f, ok := first[p.Token]; !ok {
 			first[p.Token] = p
@@ -78,6 +82,15 @@ func tokens(polls []target.Record) []Violation {
 		}
 	}
 	return found
+}
+
+// overtaken returns the first poll with a newer token than p's.
+func overtaken(rising []target.Record, p target.Record) (target.Record, bool) {
+	i := slices.IndexFunc(rising, func(r target.Record) bool { return r.Token > p.Token })
+	if i < 0 {
+		return target.Record{}, false
+	}
+	return rising[i], true
 }
 
 // Owners finds polls that started while the lease was another's, or had another token:

@@ -44,8 +44,20 @@ func All(verdicts ...Verdict) error {
 	for _, v := range verdicts {
 		errs = append(errs, v.Err())
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return &Failed{joined: err}
+	}
+	return nil
 }
+
+// Failed joins the errors of several verdicts.
+type Failed struct{ joined error }
+
+func (f *Failed) Error() string { return f.joined.Error() }
+func (f *Failed) Unwrap() error { return f.joined }
+
+// GomegaString keeps Gomega from printing whole histories.
+func (f *Failed) GomegaString() string { return f.Error() }
 
 // Broken is a verdict with violations.
 type Broken struct{ Verdict Verdict }
@@ -62,6 +74,9 @@ func (b *Broken) Error() string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// GomegaString keeps Gomega from printing whole histories.
+func (b *Broken) GomegaString() string { return b.Error() }
 
 // NotEnough is a verdict without violations that means nothing.
 type NotEnough struct{ Verdict Verdict }
