@@ -99,6 +99,7 @@ func (l *Link) Dial() (net.Conn, error) {
 	l.mu.Unlock()
 	go c.read()
 	go c.deliver()
+	go c.hear()
 	go c.reply()
 	return client, nil
 }
@@ -128,15 +129,18 @@ func (l *Link) close() {
 	l.Drop()
 }
 
-// conn joins a client's pipe to the server's. What the client sends is queued
-// without bound: net.Pipe has no buffer, so a pipeline larger than the client's
-// own would block both ends for ever. The link's mutex guards the queue.
+// conn joins a client's pipe to the server's. What either end sends is queued
+// without bound, as sockets and servers buffer it: net.Pipe has no buffer, and a
+// server that waits for a frozen client would keep all others waiting. The link's
+// mutex guards the queues.
 type conn struct {
 	link      *Link
 	near, far net.Conn
-	queue     [][]byte
-	done      bool // nothing will be queued any more
-	dead      bool // closed from outside
+	requests  [][]byte
+	replies   [][]byte
+	done      bool // no more requests will be queued
+	dead      bool // closed
+	lost      bool // a reply was lost: the client's end is closed
 }
 
 // read queues what the client sends.
@@ -147,7 +151,7 @@ func (c *conn) read() {
 		c.link.mu.Lock()
 		if n > 0 {
 			c.link.sends++
-			c.queue = append(c.queue, append([]byte(nil), buf[:n]...))
+			c.requests = append(c.requests, append([]byte(nil), buf[:n]...))
 		}
 		if err != nil {
 			c.done = true
@@ -160,83 +164,100 @@ func (c *conn) read() {
 	}
 }
 
-// deliver passes the queue to the server, and closes when the client has.
+// deliver passes the requests to the server, and closes when the client has.
 func (c *conn) deliver() {
 	defer c.close()
 	for {
-		b, ok := c.next()
+		b, ok := c.nextRequest()
 		if !ok {
-			return
+			break
 		}
 		if _, err := c.far.Write(b); err != nil {
 			return
 		}
 	}
+	if c.isLost() {
+		time.Sleep(100 * time.Millisecond) // the server does all it was sent
+	}
 }
 
-func (c *conn) next() ([]byte, bool) {
+func (c *conn) nextRequest() ([]byte, bool) {
 	c.link.mu.Lock()
 	defer c.link.mu.Unlock()
-	for !c.dead && !c.link.ended && (c.link.mode == frozen || (len(c.queue) == 0 && !c.done)) {
+	for !c.ended() && (c.link.mode == frozen || (len(c.requests) == 0 && !c.done)) {
 		c.link.change.Wait()
 	}
-	if c.dead || c.link.ended || len(c.queue) == 0 {
+	if c.ended() || len(c.requests) == 0 {
 		return nil, false
 	}
-	b := c.queue[0]
-	c.queue = c.queue[1:]
+	b := c.requests[0]
+	c.requests = c.requests[1:]
 	return b, true
 }
 
-// reply passes the server's answers to the client, as far as the link lets it.
-func (c *conn) reply() {
-	defer c.close()
+// hear queues the server's replies.
+func (c *conn) hear() {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := c.far.Read(buf)
 		if err != nil {
+			c.close()
 			return
 		}
-		switch c.fate() {
-		case frozen: // ended while frozen
+		c.link.mu.Lock()
+		c.replies = append(c.replies, append([]byte(nil), buf[:n]...))
+		c.link.change.Broadcast()
+		c.link.mu.Unlock()
+	}
+}
+
+// reply passes the replies to the client, as far as the link lets it.
+func (c *conn) reply() {
+	for {
+		b, ok := c.nextReply()
+		if !ok {
 			return
-		case deaf:
-		case cut:
-			c.swallow(buf)
+		}
+		if _, err := c.near.Write(b); err != nil {
 			return
-		case up:
-			if _, err := c.near.Write(buf[:n]); err != nil {
-				c.swallow(buf)
-				return
-			}
 		}
 	}
 }
 
-// fate says what happens to one reply: up passes it, deaf drops it, cut drops it
-// together with the connection.
-func (c *conn) fate() mode {
+// nextReply returns the next reply that arrives. One that is lost closes the
+// client's end; the server's lives until it has done all it was sent.
+func (c *conn) nextReply() ([]byte, bool) {
 	c.link.mu.Lock()
 	defer c.link.mu.Unlock()
-	for c.link.mode == frozen && !c.dead && !c.link.ended {
-		c.link.change.Wait()
-	}
-	if c.link.mode == up && c.link.lose > 0 {
-		c.link.lose--
-		return cut
-	}
-	return c.link.mode
-}
-
-// swallow hides the loss from the server until it has done all it was sent.
-func (c *conn) swallow(buf []byte) {
-	_ = c.near.Close()
 	for {
-		_ = c.far.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
-		if _, err := c.far.Read(buf); err != nil {
-			return
+		for !c.ended() && (c.link.mode == frozen || len(c.replies) == 0) {
+			c.link.change.Wait()
+		}
+		if c.ended() {
+			return nil, false
+		}
+		b := c.replies[0]
+		c.replies = c.replies[1:]
+		switch {
+		case c.link.mode == deaf:
+		case c.link.mode == up && c.link.lose > 0:
+			c.link.lose--
+			c.lost = true
+			_ = c.near.Close()
+			return nil, false
+		default:
+			return b, true
 		}
 	}
+}
+
+// ended needs the link's mutex.
+func (c *conn) ended() bool { return c.dead || c.link.ended }
+
+func (c *conn) isLost() bool {
+	c.link.mu.Lock()
+	defer c.link.mu.Unlock()
+	return c.lost
 }
 
 func (c *conn) close() {
