@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"fmt"
-	"os"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -39,9 +37,6 @@ var _ = Describe("a fleet", func() {
 			owners := f.Owners()
 			at := time.Now()
 			bubble.Sleep(100 * time.Second)
-			if os.Getenv("SHOW") != "" {
-				fmt.Println(f.Owners())
-			}
 			g.Expect(f.Owners()).To(Equal(owners))
 			for id, polls := range f.Target.Since(at) {
 				g.Expect(len(polls)).To(BeNumerically("~", 10, 1), id)

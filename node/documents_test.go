@@ -1,0 +1,117 @@
+package node_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"leasehold/internal/bubble"
+	"leasehold/internal/nodetest"
+)
+
+var _ = Describe("session documents", func() {
+	It("polls a new one within 250 ms, and stops at once when it goes", func() {
+		bubble.Run(func(g Gomega) {
+			f := nodetest.New(g)
+			f.Start()
+			f.Start()
+			bubble.Sleep(20 * time.Second)
+			at := time.Now()
+			f.Put("new", `{"url":"http://192.0.2.1/","interval":1}`)
+			bubble.Sleep(250 * time.Millisecond)
+			g.Expect(f.Target.Since(at)).To(HaveKey("new"))
+			bubble.Sleep(10 * time.Second)
+			f.Remove("new")
+			gone := time.Now()
+			bubble.Sleep(time.Second)
+			g.Expect(f.Owners()).To(BeEmpty())
+			bubble.Sleep(10 * time.Second)
+			for _, p := range f.Target.Since(gone)["new"] {
+				g.Expect(p.Start).To(BeTemporally("<", gone.Add(100*time.Millisecond)))
+			}
+			g.Expect(f.Mini.Keys()).NotTo(ContainElement(ContainSubstring("poll:state:")))
+			f.Stop()
+		})
+	})
+
+	It("takes a changed interval without losing the owner or the token", func() {
+		bubble.Run(func(g Gomega) {
+			f := nodetest.New(g)
+			f.Put("s", `{"url":"http://192.0.2.1/","interval":30}`)
+			f.Start()
+			f.Start()
+			bubble.Sleep(20 * time.Second)
+			owners, tokens := f.Owners(), f.Tokens()
+			f.Put("s", `{"url":"http://192.0.2.1/","interval":2}`)
+			bubble.Sleep(time.Second)
+			at := time.Now()
+			bubble.Sleep(20 * time.Second)
+			g.Expect(len(f.Target.Since(at)["s"])).To(BeNumerically("~", 10, 1))
+			f.Put("s", `{"url":"http://192.0.2.1/","interval":30}`)
+			at = time.Now()
+			bubble.Sleep(25 * time.Second)
+			g.Expect(len(f.Target.Since(at)["s"])).To(BeNumerically("<=", 1))
+			g.Expect(f.Owners()).To(Equal(owners))
+			g.Expect(f.Tokens()).To(Equal(tokens))
+			f.Stop()
+		})
+	})
+
+	It("releases a paused one, and polls it again when it is resumed", func() {
+		bubble.Run(func(g Gomega) {
+			f := nodetest.New(g)
+			f.Put("s", `{"url":"http://192.0.2.1/","interval":1}`)
+			f.Start()
+			bubble.Sleep(20 * time.Second)
+			f.Put("s", `{"url":"http://192.0.2.1/","interval":1,"paused":true}`)
+			bubble.Sleep(time.Second)
+			g.Expect(f.Owners()).To(BeEmpty())
+			at := time.Now()
+			bubble.Sleep(30 * time.Second)
+			g.Expect(f.Target.Since(at)).To(BeEmpty())
+			f.Put("s", `{"url":"http://192.0.2.1/","interval":1}`)
+			bubble.Sleep(2 * time.Second)
+			g.Expect(f.Target.Since(at)).NotTo(BeEmpty())
+			f.Stop()
+		})
+	})
+
+	It("skips one that can't be used with one warning, and takes it when corrected", func() {
+		bubble.Run(func(g Gomega) {
+			f := nodetest.New(g)
+			f.PutMany(3, time.Second)
+			f.Put("bad", `{bad`)
+			a := f.Start()
+			bubble.Sleep(3 * time.Minute)
+			g.Expect(a.Log.Events("session.invalid")).To(HaveLen(1))
+			g.Expect(a.Log.Events("session.invalid")[0]).To(ContainSubstring(`"session:bad"`))
+			g.Expect(f.Owners()).To(HaveLen(3))
+			f.Put("bad", `{"url":"http://192.0.2.1/","interval":1}`)
+			bubble.Sleep(2 * time.Second)
+			g.Expect(f.Owners()).To(HaveLen(4))
+			f.Stop()
+		})
+	})
+
+	It("retries a failing one after 1, 2, 4 and 8 s, also on another node", func() {
+		bubble.Run(func(g Gomega) {
+			f := nodetest.New(g)
+			f.Put("s", `{"url":"http://192.0.2.1/","interval":30,"on_failure":"release"}`)
+			f.Target.Set("s", nodetest.Behavior{Fail: true})
+			f.Start()
+			f.Start()
+			bubble.Sleep(40 * time.Second)
+			polls := f.Target.Polls("s")
+			g.Expect(len(polls)).To(BeNumerically(">=", 5))
+			instances := map[string]bool{}
+			for i, want := range []time.Duration{1, 2, 4, 8} {
+				gap := polls[i+1].Start.Sub(polls[i].End)
+				g.Expect(gap).To(BeNumerically("~", want*time.Second, 100*time.Millisecond))
+				instances[polls[i].Instance] = true
+			}
+			g.Expect(instances).To(HaveLen(2))
+			f.Stop()
+		})
+	})
+})
