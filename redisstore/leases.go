@@ -191,7 +191,7 @@ func (s *Store) readStatus(id string, get *redis.StringCmd, ttl *redis.DurationC
 		st.Err = wrap(ttl.Err())
 	case ttl.Val() == goneTTL: // ran out between the two commands
 	default:
-		st.Holder, st.Remaining = holder, max(lease.NoExpiry, ttl.Val())
+		st.Holder, st.Remaining = holder, ttl.Val() // -1 is NoExpiry
 	}
 
 	return st

@@ -177,21 +177,26 @@ var _ = Describe("a store", func() {
 		})
 	})
 
-	It("lets a caller that gave up not hold up the others", func() {
-		inBubble(redisstore.Options{}, func(g Gomega, s *redisstore.Store, _ *redistest.Mini, l *redistest.Link) {
-			o := s.Acquire(ctx, "n1", claims(1))[0]
+	It("never sends the poll of a caller that gave up waiting for its turn", func() {
+		inBubble(redisstore.Options{}, func(g Gomega, s *redisstore.Store, m *redistest.Mini, l *redistest.Link) {
+			grants := make([]lease.Grant, 2)
+			for i, o := range s.Acquire(ctx, "n1", claims(2)) {
+				grants[i] = lease.Grant{Session: o.Session, Holder: "n1", Token: o.Token}
+			}
 			l.Freeze()
 			short, cancel := context.WithCancel(ctx)
 			var wg sync.WaitGroup
-			for range 10 {
-				wg.Go(func() { _, _ = s.Begin(short, lease.Grant{Session: "gone", Holder: "n1"}, slot) })
-			}
+			wg.Go(func() { _, _ = s.Begin(short, lease.Grant{Session: "first"}, slot) })
+			bubble.Sleep(time.Millisecond)
+			wg.Go(func() { _, _ = s.Begin(short, grants[1], slot) })
 			bubble.Sleep(time.Millisecond)
 			cancel()
 			wg.Wait()
 			l.Heal()
-			_, err := s.Begin(ctx, lease.Grant{Session: "s0", Holder: "n1", Token: o.Token}, slot)
+			start, err := s.Begin(ctx, grants[0], slot)
 			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(start.At).NotTo(BeZero())
+			g.Expect(m.HGet(rediskey.Default().State("s1"), "busy")).To(BeEmpty())
 		})
 	})
 })

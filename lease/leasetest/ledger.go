@@ -204,6 +204,9 @@ func finishSpecs(run Runner) {
 		o := f.claim(ctx, "n2", "s", long)
 		g.Expect(o.Wait).To(BeNumerically("~", short, short))
 		now := lease.Grant{Session: "s", Holder: "n2", Token: o.Token}
+		early, err := f.Store.Begin(ctx, now, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(early.Wait).To(BeNumerically("~", short, short-time.Millisecond), "the slot is due, the retry is not")
 		f.Sleep(short)
 		again, err := f.Store.Begin(ctx, now, slot)
 		g.Expect(err).NotTo(HaveOccurred())
