@@ -6,7 +6,8 @@
 //
 // # Invariants
 //
-//   - The heartbeat is written before the actors look at the fleet.
+//   - The first heartbeat is written, or has failed, before the actors look at the
+//     fleet.
 //   - A drain goes in this order: the heartbeat is removed, so that the others
 //     plan without this node; no more is claimed; each poll ends, then its lease is
 //     released; the actors stop; the event listener and the heart stop.

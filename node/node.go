@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -41,8 +40,8 @@ type Node struct {
 	close   sync.Once
 }
 
-// Start makes a node and lets it work. It returns an error, and leaves nothing
-// behind, when the first heartbeat is not accepted.
+// Start makes a node and lets it work. A Redis that does not answer now is waited
+// for.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	n := &Node{cfg: cfg, ctx: ctx, cancel: cancel, failed: make(chan error, 1)}
@@ -50,10 +49,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 
 	first, done := context.WithTimeout(ctx, firstBeatLimit)
 	defer done()
-	if err := n.heart.Beat(first); err != nil {
-		cancel()
-		return nil, fmt.Errorf("the first heartbeat was not accepted: %w", err)
-	}
+	_ = n.heart.Beat(first) // the heart logs a failure and tries again
 	tree, err := supervisor.Start(n.supervision())
 	if err != nil {
 		cancel()

@@ -24,6 +24,7 @@ type Running struct {
 	pid    *actor.PID
 	failed chan error
 	ended  chan error
+	over   chan struct{} // closed when a drain has ended it
 }
 
 // Start makes the supervisor, and with it the pair.
@@ -38,6 +39,7 @@ func Start(cfg Config) (*Running, error) {
 		root:   cfg.System.Root,
 		failed: make(chan error, 1),
 		ended:  make(chan error, 1),
+		over:   make(chan struct{}),
 	}
 	props := tree.AsRoot(tree.Props(func() actor.Actor {
 		return &supervisorActor{cfg: cfg, failed: r.failed, ended: r.ended}
@@ -66,6 +68,7 @@ func (r *Running) Drain(ctx context.Context, grace time.Duration) error {
 	for {
 		select {
 		case err := <-r.ended:
+			close(r.over)
 			return err
 		case <-abort.C:
 			r.root.Send(r.pid, &membership.Abort{})
@@ -75,5 +78,12 @@ func (r *Running) Drain(ctx context.Context, grace time.Duration) error {
 	}
 }
 
-// Kill stops the tree without handing anything back. It does not wait.
-func (r *Running) Kill() { r.root.Stop(r.pid) }
+// Kill stops the tree without handing anything back, if it has not ended by itself.
+// It does not wait.
+func (r *Running) Kill() {
+	select {
+	case <-r.over:
+	default:
+		r.root.Stop(r.pid)
+	}
+}

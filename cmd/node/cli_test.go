@@ -18,7 +18,7 @@ import (
 type outcome struct {
 	code           exitCode
 	stdout, stderr string
-	ran            []node // the nodes that were started
+	ran            []nodeSpec // the nodes that were started
 }
 
 // start is when the process of the tests began.
@@ -30,7 +30,7 @@ func execute(environ []string, args ...string) outcome {
 	var stdout, stderr bytes.Buffer
 	a := &app{
 		environ: environ, stdout: &stdout, stderr: &stderr, started: start(),
-		runNode: func(_ context.Context, _ <-chan string, n node) exitCode {
+		runNode: func(_ context.Context, _ <-chan string, n nodeSpec) exitCode {
 			out.ran = append(out.ran, n)
 			return exitOK
 		},
@@ -156,7 +156,7 @@ func supervised(t *testing.T, runNode nodeRunner) (chan<- os.Signal, <-chan exit
 func TestTheFirstSignalAsksForADrain(t *testing.T) {
 	for signal, name := range map[os.Signal]string{syscall.SIGTERM: "SIGTERM", os.Interrupt: "SIGINT"} {
 		reasons := make(chan string, 2)
-		signals, code := supervised(t, func(_ context.Context, stop <-chan string, _ node) exitCode {
+		signals, code := supervised(t, func(_ context.Context, stop <-chan string, _ nodeSpec) exitCode {
 			reasons <- <-stop
 			_, open := <-stop
 			if open {
@@ -180,7 +180,7 @@ func TestTheFirstSignalAsksForADrain(t *testing.T) {
 func TestTheSecondSignalWaitsForNothing(t *testing.T) {
 	forever := make(chan struct{})
 	t.Cleanup(func() { close(forever) })
-	signals, code := supervised(t, func(_ context.Context, stop <-chan string, _ node) exitCode {
+	signals, code := supervised(t, func(_ context.Context, stop <-chan string, _ nodeSpec) exitCode {
 		<-stop
 		<-forever
 		return exitOK

@@ -5,13 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"leasehold/actors/poller"
 	"leasehold/config"
 	"leasehold/eventlog"
+	"leasehold/httppoll"
+	"leasehold/node"
+	"leasehold/redisevents"
+	"leasehold/redisstore"
+	"leasehold/session"
 )
 
-// node is what one node is made from.
-type node struct {
+// nodeSpec is what one node is made from.
+type nodeSpec struct {
 	cfg      config.Config
 	instance string
 	log      *eventlog.Log
@@ -22,11 +31,11 @@ type node struct {
 // nodeRunner runs a node until it has stopped by itself or has handed back its
 // leases after stop was closed. Before it is closed, stop holds one value, which
 // names the reason.
-type nodeRunner func(ctx context.Context, stop <-chan string, n node) exitCode
+type nodeRunner func(ctx context.Context, stop <-chan string, n nodeSpec) exitCode
 
 // runNode is the nodeRunner of the program.
-func runNode(ctx context.Context, stop <-chan string, n node) exitCode {
-	client, err := newRedis(n.cfg)
+func runNode(ctx context.Context, stop <-chan string, n nodeSpec) exitCode {
+	client, err := newRedis(n.cfg, n.instance)
 	if err != nil {
 		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
 		return exitUsage
@@ -38,6 +47,117 @@ func runNode(ctx context.Context, stop <-chan string, n node) exitCode {
 		fmt.Fprint(n.stderr, explainNoContact(n.cfg, err))
 		return exitFailure
 	}
-	<-stop
-	return exitOK
+	return n.work(ctx, stop, client)
+}
+
+// work runs the node on a Redis that answered.
+func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.UniversalClient) exitCode {
+	begun := time.Now()
+	polls := httppoll.New(httppoll.Config{
+		Version: build().version, MaxBody: n.cfg.PollMaxBody, Concurrency: n.cfg.PollConcurrency,
+	})
+	defer polls.Close()
+	running, err := node.Start(ctx, n.assembly(client, polls))
+	if err != nil {
+		n.log.Emit(eventlog.NodeStopped{Reason: err.Error(), Duration: time.Since(begun)})
+		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
+		return exitFailure
+	}
+	defer running.Close()
+	server, err := startServer(ctx, n.cfg, running, client)
+	if err != nil {
+		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
+		return exitFailure
+	}
+	defer server.close()
+	n.log.Emit(eventlog.NodeReady{HTTPAddr: server.addr, Redis: n.cfg.Shown()["LEASEHOLD_REDIS_URL"]})
+
+	code, reason := n.await(ctx, stop, running, server)
+	n.log.Emit(eventlog.NodeStopped{Reason: reason, LeasesLeft: running.Leases(), Duration: time.Since(begun)})
+	return code
+}
+
+// await waits for a reason to stop, and drains the node.
+func (n nodeSpec) await(ctx context.Context, stop <-chan string, running *node.Node, server *server) (exitCode, string) {
+	select {
+	case err := <-running.Failed():
+		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
+		return exitFailure, err.Error()
+	case reason := <-stop:
+		n.log.Emit(eventlog.NodeDraining{Reason: reason, Leases: running.Leases()})
+		server.draining()
+		return n.drain(ctx, running, reason)
+	}
+}
+
+// drain hands the leases back. Polls in flight may go on until little of the time
+// is left.
+func (n nodeSpec) drain(ctx context.Context, running *node.Node, reason string) (exitCode, string) {
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.DrainTimeout)
+	defer cancel()
+	err := running.Drain(ctx, n.cfg.DrainTimeout*4/5)
+	switch {
+	case err == nil:
+		return exitOK, reason
+	case errors.Is(err, context.DeadlineExceeded):
+		return exitLeasesLeft, "the drain deadline passed"
+	default:
+		return exitLeasesLeft, err.Error()
+	}
+}
+
+// assembly turns the settings into the node's parts.
+func (n nodeSpec) assembly(client redis.UniversalClient, polls *httppoll.Client) node.Config {
+	cfg := n.cfg
+	return node.Config{
+		Instance: n.instance,
+		Client:   client,
+		Keys:     cfg.Keys,
+		DB:       database(client),
+		Store: redisstore.Options{
+			Timeout: cfg.RedisTimeout, Stream: cfg.ResultStream, MaxLen: cfg.ResultMaxLen,
+		},
+		Events:            redisevents.Mode(cfg.KeyspaceEvents),
+		LeaseTTL:          cfg.LeaseTTL,
+		RenewInterval:     cfg.LeaseRenewInterval,
+		Margin:            cfg.LeaseSafetyMargin,
+		HeartbeatTTL:      cfg.HeartbeatTTL,
+		HeartbeatInterval: cfg.HeartbeatInterval,
+		ReconcileInterval: cfg.ReconcileInterval,
+		MaxSessions:       cfg.MaxSessions,
+		Concurrency:       cfg.PollConcurrency,
+		Defaults:          session.Defaults{Interval: cfg.PollInterval, Timeout: cfg.PollTimeout},
+		CheckID:           idCheck(cfg.SessionIDFormat),
+		Poll:              n.pollFunc(polls),
+		Log:               n.log,
+	}
+}
+
+// database is the number of the logical database whose keys are the fleet's.
+func database(client redis.UniversalClient) int {
+	if c, ok := client.(*redis.Client); ok {
+		return c.Options().DB
+	}
+	return 0 // a cluster has one
+}
+
+func idCheck(format config.IDFormat) func(string) error {
+	if format == config.UUIDID {
+		return session.ValidUUID
+	}
+	return nil
+}
+
+// pollFunc does the polls of each kind of session.
+func (n nodeSpec) pollFunc(polls *httppoll.Client) poller.Func {
+	return func(ctx context.Context, job poller.Job) poller.Outcome {
+		if job.Session.Kind == session.Log {
+			n.log.Emit(eventlog.PollLogged{Session: job.Session.ID, Version: int64(job.Grant.Token)})
+			return poller.Outcome{OK: true, Class: poller.Success}
+		}
+		o := polls.Poll(ctx, httppoll.Request{
+			Session: job.Session, Instance: job.Grant.Holder, Token: job.Grant.Token,
+		})
+		return poller.Outcome{OK: o.OK, Class: o.Class, Err: o.Err, Status: o.Status, Bytes: o.Bytes}
+	}
 }

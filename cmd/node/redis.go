@@ -9,66 +9,37 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"leasehold/config"
+	"leasehold/redisstore"
 )
 
-// newRedis returns a client for the server or the cluster of the settings. It
-// connects when it is first used.
-func newRedis(cfg config.Config) (redis.UniversalClient, error) {
+// newRedis makes the client of the settings. It does not connect.
+func newRedis(cfg config.Config, instance string) (redis.UniversalClient, error) {
 	// It would write text between our lines; all it says comes back as errors too.
 	logging.Disable()
-	all := make([]*redis.Options, len(cfg.Redis))
+	addresses := make([]string, len(cfg.Redis))
 	for i, u := range cfg.Redis {
-		o, err := redis.ParseURL(string(u))
-		if err != nil { // can't be: the same parser has checked the settings
-			return nil, fmt.Errorf("LEASEHOLD_REDIS_URL (%s) can not be used", u)
+		addresses[i] = string(u)
+	}
+	client, err := redisstore.Open(strings.Join(addresses, ","), redisstore.OpenOptions{
+		Timeout: cfg.RedisTimeout, ClientName: clientName(instance),
+	})
+	if err != nil { // can't be: the same parser has checked the settings
+		return nil, fmt.Errorf("LEASEHOLD_REDIS_URL can not be used: %w", err)
+	}
+	return client, nil
+}
+
+// clientName is how CLIENT LIST shows the node; Redis allows no spaces and no
+// control characters in it.
+func clientName(instance string) string {
+	return "leasehold:" + strings.Map(func(r rune) rune {
+		if r <= ' ' || r > '~' {
+			return '_'
 		}
-		all[i] = o
-	}
-	if len(all) == 1 {
-		bound(all[0], cfg.RedisTimeout)
-		return redis.NewClient(all[0]), nil
-	}
-	return redis.NewClusterClient(clusterOptions(all, cfg.RedisTimeout)), nil
-}
-
-// bound makes every command end by its context and by the timeout, and leaves
-// repeating to us: a renewal that go-redis repeats may outlive its term.
-func bound(o *redis.Options, timeout time.Duration) {
-	o.ContextTimeoutEnabled = true
-	o.MaxRetries = -1
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = timeout, timeout, timeout
-	o.DialerRetries = 1
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-}
-
-func clusterOptions(all []*redis.Options, timeout time.Duration) *redis.ClusterOptions {
-	first := all[0]
-	bound(first, timeout)
-	o := &redis.ClusterOptions{
-		Username: first.Username, Password: first.Password, TLSConfig: first.TLSConfig,
-		ContextTimeoutEnabled: first.ContextTimeoutEnabled,
-		MaxRetries:            first.MaxRetries,
-		DialTimeout:           first.DialTimeout,
-		ReadTimeout:           first.ReadTimeout,
-		WriteTimeout:          first.WriteTimeout,
-		DialerRetries:         first.DialerRetries,
-		PoolSize:              first.PoolSize,
-		// A dead master is noticed by its errors; this is for those that move.
-		ClusterStateReloadInterval: time.Second,
-		MaintNotificationsConfig:   first.MaintNotificationsConfig,
-	}
-	if o.TLSConfig != nil {
-		// Each node proves its own name, not that of the first.
-		o.TLSConfig = o.TLSConfig.Clone()
-		o.TLSConfig.ServerName = ""
-	}
-	for _, a := range all {
-		o.Addrs = append(o.Addrs, a.Addr)
-	}
-	return o
+		return r
+	}, instance)
 }
 
 // contactTimeout bounds the wait for the first answer of Redis: a person is told

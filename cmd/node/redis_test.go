@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"leasehold/config"
+	"leasehold/internal/redistest"
 )
 
 func settings(t *testing.T, environ ...string) config.Config {
@@ -37,7 +38,7 @@ func contact(t *testing.T, stopAfterContact bool, environ ...string) (exitCode, 
 	if stopAfterContact {
 		time.AfterFunc(200*time.Millisecond, func() { close(stop) })
 	}
-	code := runNode(t.Context(), stop, node{cfg: settings(t, environ...), instance: "n-1-00000001", stderr: &stderr})
+	code := runNode(t.Context(), stop, nodeSpec{cfg: settings(t, environ...), instance: "n-1-00000001", stderr: &stderr})
 	return code, stderr.String()
 }
 
@@ -91,8 +92,7 @@ func TestTheDefaultAddressIsSaidToBeOne(t *testing.T) {
 // piped returns a client of a server that answers every command with reply, or
 // reads and never answers where reply is empty.
 func piped(reply string) *redis.Client {
-	o := &redis.Options{Addr: "127.0.0.1:6379"}
-	bound(o, 2*time.Second)
+	o := redistest.Options("127.0.0.1:6379")
 	o.Dialer = func(context.Context, string, string) (net.Conn, error) {
 		client, server := net.Pipe()
 		go serve(server, reply)
@@ -174,7 +174,7 @@ func TestWhichAnswersCountAsContact(t *testing.T) {
 }
 
 func TestSeveralAddressesMakeAClusterClient(t *testing.T) {
-	client, err := newRedis(settings(t, "LEASEHOLD_REDIS_URL=rediss://u:p@a:1,b:2", "LEASEHOLD_REDIS_TIMEOUT=1s"))
+	client, err := newRedis(settings(t, "LEASEHOLD_REDIS_URL=rediss://u:p@a:1,b:2", "LEASEHOLD_REDIS_TIMEOUT=1s"), "n-1-2")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestSeveralAddressesMakeAClusterClient(t *testing.T) {
 }
 
 func TestOneAddressIsAServerWithItsDatabase(t *testing.T) {
-	client, err := newRedis(settings(t, "LEASEHOLD_REDIS_URL=redis://h:1/7"))
+	client, err := newRedis(settings(t, "LEASEHOLD_REDIS_URL=redis://h:1/7"), "n-1-2")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func (a *app) start(ctx context.Context, flags map[string]string) exitCode {
 			strings.ReplaceAll(err.Error(), "\n", "\n  "))
 		return exitUsage
 	}
-	n := node{
+	n := nodeSpec{
 		cfg:      cfg,
 		instance: newInstanceID(cfg.InstanceName, a.started),
 		stderr:   a.stderr,
@@ -81,7 +81,7 @@ func (a *app) start(ctx context.Context, flags map[string]string) exitCode {
 
 // supervise runs the node and turns the first signal into a request to drain. The
 // second one does not wait for anything: the process ends under the node.
-func (a *app) supervise(ctx context.Context, n node) exitCode {
+func (a *app) supervise(ctx context.Context, n nodeSpec) exitCode {
 	// Holds the signal's name once, and is closed: so every reader wakes.
 	stop := make(chan string, 1)
 	ended := make(chan exitCode, 1)

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"leasehold/config"
+	"leasehold/httpapi"
+	"leasehold/node"
+)
+
+const (
+	httpAddrVar = "LEASEHOLD_HTTP_ADDR"
+
+	// requestLimit bounds the reading of a request and the writing of an answer.
+	requestLimit = 10 * time.Second
+	// closeLimit bounds the wait for answers under way when the node has stopped.
+	closeLimit = time.Second
+)
+
+// server is the node's HTTP server, or nothing where none is wanted.
+type server struct {
+	addr  string // as bound; empty: none
+	http  *http.Server
+	drain atomic.Bool
+}
+
+// startServer starts the HTTP server of the settings.
+func startServer(ctx context.Context, cfg config.Config, running *node.Node, client redis.UniversalClient) (*server, error) {
+	s := &server{}
+	if cfg.HTTPAddr == "" {
+		return s, nil
+	}
+	listener, err := listen(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.addr = listener.Addr().String()
+	s.http = &http.Server{
+		Handler:           httpapi.New(httpapi.Config{Ready: s.checks(running, client)}),
+		ReadTimeout:       requestLimit,
+		ReadHeaderTimeout: requestLimit,
+		WriteTimeout:      requestLimit,
+	}
+	go func() { _ = s.http.Serve(listener) }() // ends by close; health is then asked in vain
+	return s, nil
+}
+
+// listen binds the address. Where the default's port is taken, by another node of
+// this host, any free one will do.
+func listen(ctx context.Context, cfg config.Config) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", cfg.HTTPAddr)
+	if err == nil {
+		return l, nil
+	}
+	if cfg.Source(httpAddrVar) == config.Default && errors.Is(err, syscall.EADDRINUSE) {
+		return lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	}
+	return nil, fmt.Errorf("%s (%s) can not be listened at: %w", httpAddrVar, cfg.HTTPAddr, err)
+}
+
+// checks are the conditions of being ready.
+func (s *server) checks(running *node.Node, client redis.UniversalClient) []httpapi.Check {
+	return []httpapi.Check{
+		{Name: "redis", Probe: func(ctx context.Context) error { return client.Ping(ctx).Err() }},
+		{Name: "heartbeat", Probe: func(context.Context) error {
+			if !running.Fresh() {
+				return errors.New("the heartbeat was not accepted in time")
+			}
+			return nil
+		}},
+		{Name: "draining", Probe: func(context.Context) error {
+			if s.drain.Load() {
+				return errors.New("the node is draining")
+			}
+			return nil
+		}},
+	}
+}
+
+// draining has /readyz say so.
+func (s *server) draining() { s.drain.Store(true) }
+
+func (s *server) close() {
+	if s.http == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeLimit) //nolint:forbidigo // outlives the node on purpose
+	defer cancel()
+	_ = s.http.Shutdown(ctx) // what is still open then is cut
+}

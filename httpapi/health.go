@@ -1,0 +1,67 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// Check is one condition of being ready. Probe returns nil when it holds; it may
+// be called from any goroutine and ends with ctx.
+type Check struct {
+	Name  string
+	Probe func(ctx context.Context) error
+}
+
+// Config is what the handler needs.
+type Config struct {
+	// Ready are the checks of /readyz, in the order in which they are reported.
+	Ready []Check
+}
+
+// probeLimit bounds all checks of one request together.
+const probeLimit = time.Second
+
+// health is the body of both routes.
+type health struct {
+	Status string            `json:"status"`
+	Failed map[string]string `json:"failed,omitempty"` // check to reason
+}
+
+// New returns the handler of all routes.
+func New(cfg Config) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		write(w, http.StatusOK, health{Status: "ok"})
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		failed := failures(r.Context(), cfg.Ready)
+		if len(failed) > 0 {
+			write(w, http.StatusServiceUnavailable, health{Status: "not ready", Failed: failed})
+			return
+		}
+		write(w, http.StatusOK, health{Status: "ok"})
+	})
+	return mux
+}
+
+// failures runs the checks and returns the reasons of those that fail.
+func failures(ctx context.Context, checks []Check) map[string]string {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	failed := map[string]string{}
+	for _, c := range checks {
+		if err := c.Probe(ctx); err != nil {
+			failed[c.Name] = err.Error()
+		}
+	}
+	return failed
+}
+
+func write(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // a client that has gone needs no answer
+}
