@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"regexp"
@@ -89,7 +90,7 @@ func openCluster(parsed []*redis.Options, o OpenOptions) (redis.UniversalClient,
 	}
 
 	return redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: addrs, Username: first.Username, Password: first.Password, TLSConfig: first.TLSConfig,
+		Addrs: addrs, Username: first.Username, Password: first.Password, TLSConfig: clusterTLS(first.TLSConfig),
 		ClientName: o.ClientName, Protocol: 2, ContextTimeoutEnabled: true,
 		DialTimeout: min(o.Timeout, maxDialTimeout), DialerRetries: 1,
 		ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, PoolTimeout: o.Timeout,
@@ -97,6 +98,17 @@ func openCluster(parsed []*redis.Options, o OpenOptions) (redis.UniversalClient,
 		ClusterStateReloadInterval: reloadInterval,
 		MaintNotificationsConfig:   &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}), nil
+}
+
+// clusterTLS has each node prove its own name, not that of the first.
+func clusterTLS(c *tls.Config) *tls.Config {
+	if c == nil {
+		return nil
+	}
+	c = c.Clone()
+	c.ServerName = ""
+
+	return c
 }
 
 // parseURLs parses "redis://user:pw@a:1,b:2" and "redis://a:1,redis://b:2". A
