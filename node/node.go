@@ -50,12 +50,12 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	first, done := context.WithTimeout(ctx, firstBeatLimit)
 	defer done()
 	_ = n.heart.Beat(first) // the heart logs a failure and tries again
-	tree, err := supervisor.Start(n.supervision())
+	running, err := supervisor.Start(n.supervision())
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	n.tree = tree
+	n.tree = running
 
 	n.running.Go(func() { n.heart.Run(ctx) })
 	n.running.Go(n.listen)

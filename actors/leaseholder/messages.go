@@ -19,7 +19,7 @@ const (
 	Failure   Reason = "failure"
 )
 
-// cancels reports whether the poll in flight is cancelled for this reason, rather
+// cancels reports whether the poll in flight is canceled for this reason, rather
 // than awaited.
 func (r Reason) cancels() bool { return r == Paused || r == Deleted }
 
@@ -40,7 +40,7 @@ type Update struct {
 	TTL     time.Duration
 }
 
-// cellEnded says that the cell's context was cancelled.
+// cellEnded says that the cell's context was canceled.
 type cellEnded struct{ cause error }
 
 func (*Release) isMessage()   {}

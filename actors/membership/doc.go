@@ -3,7 +3,7 @@
 //
 // # Owns
 //
-// The view of the fleet, the catalogue of sessions, the plan, and the leaseholder
+// The view of the fleet, the catalog of sessions, the plan, and the leaseholder
 // actors.
 //
 // # Invariants

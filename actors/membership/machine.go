@@ -24,7 +24,7 @@ type machine struct {
 
 	// Phases of the node's life.
 	started  time.Time
-	scanned  bool // the catalogue was read once
+	scanned  bool // the catalog was read once
 	listed   bool // the fleet was read once
 	ready    bool // claims may be made
 	fenced   bool

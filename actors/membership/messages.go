@@ -21,7 +21,7 @@ type Fenced struct{ Fenced bool }
 // Drain has every lease given back. The parent gets Drained when none is left.
 type Drain struct{}
 
-// Abort has the polls cancelled that a drain still waits for.
+// Abort has the polls canceled that a drain still waits for.
 type Abort struct{}
 
 // Drained tells the parent that this node holds no lease any more.

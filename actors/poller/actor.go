@@ -107,7 +107,7 @@ func (p *pollerActor) disarm() {
 }
 
 // quit is for an end that was not asked for by Stop: it waits for the poll, whose
-// context is cancelled, so that nothing runs when the parent hears of the end.
+// context is canceled, so that nothing runs when the parent hears of the end.
 func (p *pollerActor) quit() {
 	p.machine.stopping = true
 	p.disarm()

@@ -11,14 +11,14 @@
 //   - Before each poll, holder, token, due time and the absence of another poll
 //     are checked in Redis, by the script that records the start.
 //   - No poll starts once the lease cell is not usable, and one in flight is
-//     cancelled when the cell ends: its context comes from the cell.
+//     canceled when the cell ends: its context comes from the cell.
 //   - The actor ends only when no poll is in flight: after Terminated nothing is
 //     sent and nothing runs. So it is then that the lease may be given back.
 //   - A panic in a poll is a failed poll.
 //
 // # Not promised
 //
-// A target may go on working on a request that was cancelled.
+// A target may go on working on a request that was canceled.
 //
 // # On failure
 //
@@ -31,7 +31,7 @@
 //	 ┌─────────────────► running ───────────┐
 //	 │                      │               ▼
 //	waiting ◄───────────────┼─────────── waiting
-//	 │  tick, not usable    │ Stop: the poll ends by itself; Abort: cancelled
+//	 │  tick, not usable    │ Stop: the poll ends by itself; Abort: canceled
 //	 ▼                      ▼
 //	blocked ── Resume ──► …  └──► ended (Terminated)
 package poller

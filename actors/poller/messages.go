@@ -18,7 +18,7 @@ type Update struct{ Session session.Session }
 type Resume struct{}
 
 // Stop ends the poller as soon as no poll is in flight; with Abort the poll in
-// flight is cancelled. A later Stop may add Abort.
+// flight is canceled. A later Stop may add Abort.
 type Stop struct{ Abort bool }
 
 // tick is the slot's timer.

@@ -48,7 +48,7 @@ func release(ctx context.Context, store lease.Store, batch []*Release) []error {
 
 // noteReleased answers the holders. A release without an answer is tried again
 // while the lease can still be there.
-func (r *renewerActor) noteReleased(c actor.Context, m *released) {
+func (*renewerActor) noteReleased(c actor.Context, m *released) {
 	var repeat []*Release
 	for i, asked := range m.batch {
 		err := m.errs[i]

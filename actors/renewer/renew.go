@@ -123,7 +123,7 @@ func (r *renewerActor) suspend(t *tracked, err error) {
 }
 
 // armRetry has the suspended leases of a group renewed soon, once for all.
-func (r *renewerActor) armRetry(c actor.Context, g *group) {
+func (*renewerActor) armRetry(c actor.Context, g *group) {
 	if g.retrying != nil {
 		return
 	}

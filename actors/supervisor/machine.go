@@ -1,6 +1,9 @@
 package supervisor
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // machine decides about failures. It knows no clock, no actor.
 type machine struct {
@@ -30,13 +33,8 @@ func (m *machine) onPairGone(now time.Time) (verdict, time.Duration) {
 	case m.draining:
 		return incomplete, 0
 	}
-	kept := m.failures[:0]
-	for _, at := range m.failures {
-		if now.Sub(at) < m.window {
-			kept = append(kept, at)
-		}
-	}
-	m.failures = append(kept, now)
+	m.failures = slices.DeleteFunc(m.failures, func(at time.Time) bool { return now.Sub(at) >= m.window })
+	m.failures = append(m.failures, now)
 	if len(m.failures) > m.maxFailures {
 		return giveUp, 0
 	}

@@ -59,7 +59,7 @@ func (r *Running) Tell(m membership.Message) { r.root.Send(r.pid, m) }
 func (r *Running) Failed() <-chan error { return r.failed }
 
 // Drain hands all leases back and stops the tree. Polls in flight may end by
-// themselves for grace, and are cancelled then. It returns nil when no lease is
+// themselves for grace, and are canceled then. It returns nil when no lease is
 // held any more, ErrIncomplete, or the error of ctx. It is called once.
 func (r *Running) Drain(ctx context.Context, grace time.Duration) error {
 	r.root.Send(r.pid, &membership.Drain{})

@@ -154,7 +154,7 @@ func (m *Member) Kill() {
 	}
 	m.dead = true
 	m.Link.Cut()
-	m.Node.Close()
+	m.Close()
 	_ = m.client.Close()
 	m.log.Close()
 }
@@ -165,7 +165,7 @@ func (m *Member) Drain() error {
 	defer cancel()
 	err := m.Node.Drain(ctx, 20*time.Second)
 	m.dead = true
-	m.Node.Close()
+	m.Close()
 	_ = m.client.Close()
 	m.log.Close()
 	return err

@@ -2,6 +2,7 @@ package nodetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -26,7 +27,7 @@ type Behavior struct {
 	Delay time.Duration
 	Fail  bool
 	Panic bool
-	// Deaf goes on for the whole delay although the poll was cancelled.
+	// Deaf goes on for the whole delay although the poll was canceled.
 	Deaf bool
 }
 
@@ -77,7 +78,7 @@ func (t *Target) Poll(ctx context.Context, job poller.Job) poller.Outcome {
 	case b.Panic:
 		panic("the target's behavior")
 	case b.Fail:
-		return poller.Outcome{Class: "http_error", Err: fmt.Errorf("status 500"), Status: 500}
+		return poller.Outcome{Class: "http_error", Err: errors.New("status 500"), Status: 500}
 	}
 	p.OK = true
 	return poller.Outcome{OK: true, Class: poller.Success, Status: 200}

@@ -8,7 +8,7 @@
 //
 // # Invariants
 //
-//   - [Cell.Context] is cancelled no later than the trusted deadline, by the
+//   - [Cell.Context] is canceled no later than the trusted deadline, by the
 //     cell's own timer: nobody has to do anything for it.
 //   - [Cell.Usable] is false from the deadline on, on the monotonic clock and on
 //     the wall clock, whichever ends first: the monotonic clock of Linux stands
