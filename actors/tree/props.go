@@ -32,7 +32,8 @@ func AsRoot(props *actor.Props) *actor.Props {
 func stop(any) actor.Directive { return actor.StopDirective }
 
 // guard reports panics. It swallows those of life-cycle handlers, where the
-// library would lose track of the actor, and lets others reach the supervisor.
+// library would lose track of the actor, and lets others reach the supervisor. An
+// actor that fails over the end of a child fails like any other: it is stopped.
 func guard(report func(Failure)) actor.ReceiverMiddleware {
 	return func(next actor.ReceiverFunc) actor.ReceiverFunc {
 		return func(c actor.ReceiverContext, envelope *actor.MessageEnvelope) {
@@ -51,6 +52,9 @@ func guard(report func(Failure)) actor.ReceiverMiddleware {
 				}
 				if !ending(envelope.Message) {
 					panic(r)
+				}
+				if _, ok := envelope.Message.(*actor.Terminated); ok {
+					c.ActorSystem().Root.Stop(c.Self()) // does nothing to one that is stopping
 				}
 			}()
 			next(c, envelope)

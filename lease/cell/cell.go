@@ -61,11 +61,17 @@ func (c *Cell) Usable() bool {
 }
 
 // Extend moves the deadline to until, never back, and ends a suspension. It
-// reports false, and changes nothing, when the cell has ended.
+// reports false when the cell has ended. One whose deadline passed on the wall
+// clock ends by this: its polls may have been refused already.
 func (c *Cell) Extend(until time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ctx.Err() != nil || !time.Now().Before(c.until) {
+	now := time.Now()
+	if c.ctx.Err() != nil || !now.Before(c.until) {
+		return false
+	}
+	if c.slept(now) {
+		c.end(ErrExpired)
 		return false
 	}
 	if until.After(c.until) {
@@ -73,6 +79,19 @@ func (c *Cell) Extend(until time.Time) bool {
 	}
 	c.suspended = false
 	return true
+}
+
+// Limit moves the deadline back to until if it is later. A renewal that shortens
+// the lease's TTL calls it before it is sent: from then on Redis may end the lease
+// that early.
+func (c *Cell) Limit(until time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil || !until.Before(c.until) {
+		return
+	}
+	c.until = until
+	c.timer.Reset(time.Until(until))
 }
 
 // Suspend stops new polls until a renewal succeeds. It reports whether the cell
@@ -89,8 +108,7 @@ func (c *Cell) Suspend() bool {
 func (c *Cell) Kill(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.timer.Stop()
-	c.cancel(cause)
+	c.end(cause)
 }
 
 // Slept ends the cell if the wall clock is past the deadline although the
@@ -102,9 +120,14 @@ func (c *Cell) Slept() bool {
 	if c.ctx.Err() != nil || !c.slept(time.Now()) {
 		return false
 	}
-	c.timer.Stop()
-	c.cancel(ErrExpired)
+	c.end(ErrExpired)
 	return true
+}
+
+// end needs the lock.
+func (c *Cell) end(cause error) {
+	c.timer.Stop()
+	c.cancel(cause)
 }
 
 func (c *Cell) slept(now time.Time) bool {

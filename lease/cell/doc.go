@@ -13,8 +13,10 @@
 //   - [Cell.Usable] is false from the deadline on, on the monotonic clock and on
 //     the wall clock, whichever ends first: the monotonic clock of Linux stands
 //     still while the machine sleeps.
-//   - A cell that has ended never lives again; [Cell.Extend] then answers false.
-//   - Only the renewer extends a cell.
+//   - A cell that has ended, by either clock, never lives again; [Cell.Extend] then
+//     answers false.
+//   - Only the renewer moves a cell's deadline. It goes back only where the lease
+//     gets a shorter TTL, and then before Redis hears of it.
 //
 // # Not promised
 //
