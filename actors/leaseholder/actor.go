@@ -68,6 +68,8 @@ func (h *holderActor) handle(c actor.Context, message Message) {
 		h.apply(c, h.machine.onAbort())
 	case *Update:
 		h.update(c, m)
+	case *Verify:
+		c.Send(h.deps.Renewer, &renewer.Verify{Grant: h.cfg.Term.Grant})
 	case *cellEnded:
 		h.noteLoss(m.cause)
 		h.apply(c, h.machine.onCellEnded())

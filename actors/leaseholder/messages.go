@@ -40,12 +40,16 @@ type Update struct {
 	TTL     time.Duration
 }
 
+// Verify has the lease looked at in Redis: its key may have gone.
+type Verify struct{}
+
 // cellEnded says that the cell's context was canceled.
 type cellEnded struct{ cause error }
 
 func (*Release) isMessage()   {}
 func (*Abort) isMessage()     {}
 func (*Update) isMessage()    {}
+func (*Verify) isMessage()    {}
 func (*cellEnded) isMessage() {}
 
 // Ended tells the parent how the lease ended. Terminated follows.

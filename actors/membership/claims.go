@@ -52,8 +52,14 @@ func (m *machine) barred(e *entry) time.Time {
 
 // onLeaseFreed answers the hint that a lease went.
 func (m *machine) onLeaseFreed(id string, now time.Time) {
+	if c, held := m.held[id]; held {
+		if !c.leaving { // somebody took it from us, or says so
+			m.out.tells = append(m.out.tells, tell{id: c.id, message: &leaseholder.Verify{}})
+		}
+		return
+	}
 	e, ok := m.entries[id]
-	if !ok || m.held[id] != nil {
+	if !ok {
 		return
 	}
 	e.free()

@@ -35,6 +35,8 @@ type renewerActor struct {
 	groups map[time.Duration]*group
 	slots  chan struct{} // bounds the calls at once; shared with the calls' goroutines
 
+	doubtful map[lease.Grant]struct{} // to be verified
+
 	releases []*Release
 	flushing bool
 
@@ -68,6 +70,10 @@ func (r *renewerActor) handle(c actor.Context, message Message) {
 	case *Release:
 		r.untrack(m.Release.Grant)
 		r.enqueue(c, m)
+	case *Verify:
+		r.verify(c, m.Grant)
+	case *verifyNow:
+		r.verifyNow(c)
 	case *RenewAll:
 		for ttl := range r.groups {
 			r.burst(c, ttl, everyone)

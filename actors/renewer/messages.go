@@ -32,6 +32,10 @@ type Release struct {
 	GiveUp time.Time
 }
 
+// Verify has one lease renewed now: its key may have gone. Many at once go out in
+// batches.
+type Verify struct{ Grant lease.Grant }
+
 // RenewAll has every lease renewed now: Redis may have forgotten some.
 type RenewAll struct{}
 
@@ -57,8 +61,9 @@ type (
 		verdicts []lease.Verdict
 	}
 
-	flush    struct{}
-	released struct {
+	verifyNow struct{}
+	flush     struct{}
+	released  struct {
 		batch []*Release
 		errs  []error
 	}
@@ -71,6 +76,8 @@ func (*Track) isMessage()      {}
 func (*Untrack) isMessage()    {}
 func (*Release) isMessage()    {}
 func (*RenewAll) isMessage()   {}
+func (*Verify) isMessage()     {}
+func (*verifyNow) isMessage()  {}
 func (*cycle) isMessage()      {}
 func (*retry) isMessage()      {}
 func (*burst) isMessage()      {}

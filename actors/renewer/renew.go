@@ -77,6 +77,27 @@ func lossOf(v lease.Verdict) error {
 	}
 }
 
+// verify adds a lease to the next verification, which goes out after the messages
+// that are already in the mailbox.
+func (r *renewerActor) verify(c actor.Context, grant lease.Grant) {
+	if len(r.doubtful) == 0 {
+		r.doubtful = make(map[lease.Grant]struct{})
+		tree.Self(c).Send(&verifyNow{})
+	}
+	r.doubtful[grant] = struct{}{}
+}
+
+func (r *renewerActor) verifyNow(c actor.Context) {
+	doubtful := r.doubtful
+	r.doubtful = nil
+	for ttl := range r.groups {
+		r.burst(c, ttl, func(t *tracked) bool {
+			_, ok := doubtful[t.cell.Grant()]
+			return ok
+		})
+	}
+}
+
 // noteRenewed books the answers to a batch, and tells holders what changed.
 func (r *renewerActor) noteRenewed(c actor.Context, m *renewed) {
 	unanswered := 0
