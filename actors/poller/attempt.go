@@ -14,8 +14,10 @@ import (
 )
 
 const (
-	// slack is how much longer than its timeout a poll may be announced to Redis.
-	slack = 500 * time.Millisecond
+	// slack is how much longer than its timeout a poll is announced to Redis: what
+	// Begin itself may take. A poll cut short by it would pass for one that says
+	// nothing of its target, and be repeated at once.
+	slack = 3 * time.Second
 
 	// recordTries is how often a result is written before it is given up, and
 	// recordPause the wait between two tries.
@@ -125,6 +127,7 @@ func (a attempt) record(r lease.Result) {
 	g := a.grant()
 	ctx := context.WithoutCancel(a.cell.Context())
 	for try := 1; ; try++ {
+		ended := a.cell.Context().Err() != nil // then there is no time for more than this
 		limited, cancel := context.WithTimeout(ctx, recordLimit)
 		err := a.deps.Ledger.Finish(limited, g, r)
 		cancel()
@@ -135,13 +138,13 @@ func (a attempt) record(r lease.Result) {
 			a.cell.Kill(err)
 			a.deps.Log.Emit(eventlog.ResultFenced{Session: g.Session, Version: int64(g.Token), Err: err})
 			return
-		case try == recordTries:
+		case try == recordTries, ended:
 			a.deps.Log.Emit(eventlog.PollDeferred{Session: g.Session, Version: int64(g.Token), Err: err})
 			return
 		}
 		select {
 		case <-time.After(recordPause):
-		case <-a.cell.Context().Done(): // one more try at once, then enough
+		case <-a.cell.Context().Done(): // one last try, at once
 		}
 	}
 }

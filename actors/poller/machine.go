@@ -12,7 +12,8 @@ type machine struct {
 	running  bool
 	blocked  bool // waits for the cell to be usable
 	stopping bool
-	misses   int // attempts in a row that Redis did not answer
+	ask      bool // the interval changed while an attempt was under way
+	misses   int  // attempts in a row that Redis did not answer
 }
 
 // effect is what the actor has to do.
@@ -61,16 +62,24 @@ func (m *machine) onResume(usable bool) effect {
 func (m *machine) onUpdate(s session.Session, usable bool) effect {
 	ask := s.Interval != m.session.Interval
 	m.session = s
-	if !ask {
+	switch {
+	case !ask:
 		return effect{}
+	case m.running: // it reckons with the old interval
+		m.ask = true
+		return effect{}
+	default:
+		return m.onTick(usable)
 	}
-	return m.onTick(usable)
 }
 
 // onStop answers the parent's wish to end.
 func (m *machine) onStop(cancel bool) effect {
+	was := m.stopping
 	m.stopping = true
 	switch {
+	case !m.running && was:
+		return effect{} // the end is under way
 	case !m.running:
 		return effect{do: end}
 	case cancel:
@@ -86,6 +95,8 @@ func (m *machine) onRan(r *ran, usable bool) effect {
 	if m.stopping {
 		return effect{do: end}
 	}
+	ask := m.ask
+	m.ask = false
 	if r.kind != deferred {
 		m.misses = 0
 	}
@@ -94,8 +105,14 @@ func (m *machine) onRan(r *ran, usable bool) effect {
 		if r.failed && m.session.OnFailure == session.Release {
 			return effect{do: yield, wait: r.wait}
 		}
+		if ask {
+			return m.onTick(usable)
+		}
 		return effect{do: arm, wait: r.wait}
 	case notDue:
+		if ask {
+			return m.onTick(usable)
+		}
 		return effect{do: arm, wait: max(r.wait, time.Millisecond)}
 	case unusable:
 		return m.onTick(usable)

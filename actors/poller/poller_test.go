@@ -1,0 +1,613 @@
+package poller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"golang.org/x/sync/semaphore"
+
+	"leasehold/actors/poller"
+	"leasehold/internal/actortest"
+	"leasehold/internal/bubble"
+	"leasehold/lease"
+	"leasehold/lease/cell"
+	"leasehold/session"
+)
+
+const interval = 10 * time.Second
+
+var errRedis = errors.New("no answer from Redis")
+
+// stub is a ledger and a poll target. Its plans are functions that a spec sets
+// before the poller is made, or between two sleeps.
+type stub struct {
+	mu     sync.Mutex
+	begin  func(slot lease.Slot) (lease.Start, error)
+	finish func(r lease.Result) error
+	poll   func(ctx context.Context) poller.Outcome
+	record
+}
+
+// record is what a stub saw.
+type record struct {
+	begins   []time.Time
+	polls    []time.Time
+	ends     []time.Time
+	flying   int
+	together int // most polls in flight at once
+	jobs     []poller.Job
+	results  []lease.Result
+	slots    []lease.Slot
+}
+
+// see returns what the stub saw so far.
+func (s *stub) see() record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.record
+}
+
+// plan changes the plans while a poller may be at work.
+func (s *stub) plan(change func(s *stub)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s)
+}
+
+func newStub() *stub {
+	return &stub{
+		begin:  func(lease.Slot) (lease.Start, error) { return lease.Start{At: time.Now()}, nil },
+		finish: func(lease.Result) error { return nil },
+		poll:   func(context.Context) poller.Outcome { return poller.Outcome{OK: true, Class: poller.Success} },
+	}
+}
+
+func (s *stub) Begin(ctx context.Context, _ lease.Grant, slot lease.Slot) (lease.Start, error) {
+	s.mu.Lock()
+	s.begins = append(s.begins, time.Now())
+	s.slots = append(s.slots, slot)
+	begin := s.begin
+	s.mu.Unlock()
+	if ctx.Err() != nil {
+		return lease.Start{}, ctx.Err()
+	}
+	return begin(slot)
+}
+
+func (s *stub) Finish(_ context.Context, _ lease.Grant, r lease.Result) error {
+	s.mu.Lock()
+	s.results = append(s.results, r)
+	finish := s.finish
+	s.mu.Unlock()
+	return finish(r)
+}
+
+func (s *stub) Poll(ctx context.Context, job poller.Job) poller.Outcome {
+	s.mu.Lock()
+	s.jobs = append(s.jobs, job)
+	s.polls = append(s.polls, time.Now())
+	s.flying++
+	s.together = max(s.together, s.flying)
+	poll := s.poll
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.flying--
+		s.ends = append(s.ends, time.Now())
+	}()
+	return poll(ctx)
+}
+
+// takes is a poll that lasts d, or until its context ends.
+func takes(d time.Duration) func(context.Context) poller.Outcome {
+	return func(ctx context.Context) poller.Outcome {
+		select {
+		case <-time.After(d):
+			return poller.Outcome{OK: true, Class: poller.Success}
+		case <-ctx.Done():
+			return poller.Outcome{Class: poller.Canceled, Err: context.Cause(ctx)}
+		}
+	}
+}
+
+func fails(context.Context) poller.Outcome {
+	return poller.Outcome{Class: "connect_error", Err: errors.New("refused")}
+}
+
+// bench is one poller under a spec.
+type bench struct {
+	g      Gomega
+	system *actortest.System
+	parent *actortest.Probe
+	stub   *stub
+	cell   *cell.Cell
+	pid    *actor.PID
+	deps   *poller.Deps
+	began  time.Time
+}
+
+func doc() session.Session {
+	return session.Session{ID: "s", Kind: session.HTTP, Interval: interval, Timeout: 5 * time.Second, OnFailure: session.Keep}
+}
+
+// newBench prepares a poller whose cell is trusted for an hour.
+func newBench(g Gomega) *bench {
+	b := &bench{g: g, system: actortest.NewSystem(), stub: newStub(), began: time.Now()}
+	b.parent = b.system.NewProbe(nil)
+	b.cell = b.newCell(time.Hour)
+	b.deps = &poller.Deps{
+		Ledger: b.stub, Poll: b.stub.Poll, Gate: semaphore.NewWeighted(10), Log: b.system.Log, Report: b.system.Report,
+	}
+	return b
+}
+
+func (*bench) newCell(d time.Duration) *cell.Cell {
+	return cell.New(context.Background(), lease.Term{
+		Grant: lease.Grant{Session: "s", Holder: "n1", Token: 7}, TrustedUntil: time.Now().Add(d),
+	})
+}
+
+func (b *bench) start(s session.Session, first time.Duration) {
+	b.pid = b.parent.Spawn(poller.Props(b.deps, poller.Config{Cell: b.cell, Session: s, First: first}), "poller")
+	bubble.Sleep(0)
+}
+
+func (b *bench) tell(m poller.Message) {
+	b.system.Root.Send(b.pid, m)
+	bubble.Sleep(0)
+}
+
+func (b *bench) terminated() bool { return actortest.Count[*actor.Terminated](b.parent) == 1 }
+
+// close ends the poller, which must end at once if nothing is in flight.
+func (b *bench) close() {
+	b.cell.Kill(context.Canceled)
+	b.parent.Stop()
+	b.system.Close()
+}
+
+// at returns the times as offsets from the spec's beginning.
+func (b *bench) at(times []time.Time) []time.Duration {
+	var at []time.Duration
+	for _, t := range times {
+		at = append(at, t.Sub(b.began))
+	}
+	return at
+}
+
+// run gives a spec its bench in a bubble.
+func run(f func(g Gomega, b *bench)) {
+	GinkgoHelper()
+	bubble.Run(func(g Gomega) {
+		b := newBench(g)
+		defer b.close()
+		f(g, b)
+	})
+}
+
+func seconds(n ...float64) []time.Duration {
+	var d []time.Duration
+	for _, s := range n {
+		d = append(d, time.Duration(s*float64(time.Second)))
+	}
+	return d
+}
+
+var _ = Describe("a poller", func() {
+	It("polls first when it was told to, with the grant and the document", func() {
+		run(func(g Gomega, b *bench) {
+			b.start(doc(), 3*time.Second)
+			bubble.Sleep(3*time.Second - 1)
+			g.Expect(b.stub.see().begins).To(BeEmpty())
+			bubble.Sleep(1)
+			g.Expect(b.at(b.stub.see().polls)).To(Equal(seconds(3)))
+			g.Expect(b.stub.see().jobs[0].Grant).To(Equal(lease.Grant{Session: "s", Holder: "n1", Token: 7}))
+			g.Expect(b.stub.see().jobs[0].Session).To(Equal(doc()))
+			g.Expect(b.stub.see().slots[0].Interval).To(Equal(interval))
+			g.Expect(b.stub.see().slots[0].Bound).To(BeNumerically(">", 5*time.Second), "the poll's own timeout comes first")
+		})
+	})
+
+	It("keeps the rhythm from start to start, whatever a poll lasts", func() {
+		run(func(g Gomega, b *bench) {
+			// The slot that a poll serves is the one before plus the interval.
+			due := time.Time{}
+			b.stub.begin = func(lease.Slot) (lease.Start, error) {
+				s := lease.Start{At: time.Now(), Due: due}
+				return s, nil
+			}
+			b.stub.finish = func(r lease.Result) error {
+				due = r.NextDue
+				return nil
+			}
+			b.stub.poll = takes(4 * time.Second)
+			b.start(doc(), 0)
+			bubble.Sleep(200 * time.Second)
+			g.Expect(len(b.stub.see().polls)).To(BeNumerically("~", 20, 1))
+			for i := range len(b.stub.see().polls) - 1 {
+				// The phase of the session draws a slot by at most a fiftieth.
+				g.Expect(b.stub.see().polls[i+1].Sub(b.stub.see().polls[i])).To(BeNumerically("~", interval, 250*time.Millisecond))
+			}
+			g.Expect(b.stub.see().together).To(Equal(1))
+		})
+	})
+
+	It("drops the slots that a long poll covered, without a burst", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.poll = takes(25 * time.Second)
+			s := doc()
+			s.Timeout = time.Minute
+			b.start(s, 0)
+			bubble.Sleep(31 * time.Second)
+			g.Expect(b.stub.see().polls).To(HaveLen(2))
+			g.Expect(b.stub.see().polls[1].Sub(b.began)).To(BeNumerically("~", 30*time.Second, 250*time.Millisecond))
+			g.Expect(b.stub.see().together).To(Equal(1))
+		})
+	})
+
+	It("waits as long as Begin says, and does not poll before", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.begin = func(lease.Slot) (lease.Start, error) {
+				if time.Since(b.began) < 4*time.Second {
+					return lease.Start{Wait: 4 * time.Second}, nil
+				}
+				return lease.Start{At: time.Now()}, nil
+			}
+			b.start(doc(), 0)
+			bubble.Sleep(4 * time.Second)
+			g.Expect(b.at(b.stub.see().begins)).To(Equal(seconds(0, 4)))
+			g.Expect(b.at(b.stub.see().polls)).To(Equal(seconds(4)))
+		})
+	})
+
+	It("kills the cell when Begin says that the lease is lost, and polls no more", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.begin = func(lease.Slot) (lease.Start, error) { return lease.Start{}, lease.ErrLost }
+			b.start(doc(), 0)
+			bubble.Sleep(time.Hour - time.Minute)
+			g.Expect(b.stub.see().begins).To(HaveLen(1))
+			g.Expect(b.stub.see().polls).To(BeEmpty())
+			g.Expect(context.Cause(b.cell.Context())).To(MatchError(lease.ErrLost))
+		})
+	})
+
+	It("does not poll when Begin has no answer, asks again with a growing gap, and says so once", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.begin = func(lease.Slot) (lease.Start, error) {
+				if time.Since(b.began) < 8*time.Second {
+					return lease.Start{}, errRedis
+				}
+				return lease.Start{At: time.Now()}, nil
+			}
+			b.start(doc(), 0)
+			bubble.Sleep(9 * time.Second)
+			g.Expect(b.at(b.stub.see().begins)).To(Equal(seconds(0, 0.25, 0.75, 1.75, 3.75, 5.75, 7.75, 9.75)[:7]))
+			g.Expect(b.stub.see().polls).To(BeEmpty())
+			bubble.Sleep(time.Second)
+			g.Expect(b.at(b.stub.see().polls)).To(Equal(seconds(9.75)))
+			g.Expect(b.system.Events("poll.deferred")).To(HaveLen(1))
+
+			b.stub.plan(func(s *stub) {
+				s.begin = func(lease.Slot) (lease.Start, error) { return lease.Start{}, errRedis }
+			})
+			bubble.Sleep(20 * time.Second)
+			g.Expect(b.system.Events("poll.deferred")).To(HaveLen(2), "a second outage is news again")
+		})
+	})
+
+	It("counts a panic as a failed poll and goes on", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.poll = func(context.Context) poller.Outcome { panic("planned") }
+			b.start(doc(), 0)
+			bubble.Sleep(1500 * time.Millisecond)
+			g.Expect(b.stub.see().results).To(HaveLen(2))
+			g.Expect(b.stub.see().results[0].OK).To(BeFalse())
+			g.Expect(b.stub.see().results[0].Class).To(Equal(poller.Panicked))
+			g.Expect(b.stub.see().results[0].Error).To(ContainSubstring("planned"))
+			g.Expect(b.system.Failures()).To(BeEmpty(), "the actor itself did not fail")
+			g.Expect(b.system.Events("poll.failed")).NotTo(BeEmpty())
+		})
+	})
+
+	It("retries a failed poll after the gap that was recorded for the fleet", func() {
+		run(func(g Gomega, b *bench) {
+			failures := 0
+			b.stub.begin = func(lease.Slot) (lease.Start, error) {
+				return lease.Start{At: time.Now(), Failures: failures}, nil
+			}
+			b.stub.finish = func(r lease.Result) error {
+				failures = r.Failures
+				return nil
+			}
+			b.stub.poll = fails
+			b.start(doc(), 0)
+			bubble.Sleep(8 * time.Second)
+			b.stub.plan(func(s *stub) { s.poll = takes(0) })
+			bubble.Sleep(9 * time.Second)
+			g.Expect(b.at(b.stub.see().polls)).To(Equal(seconds(0, 1, 3, 7, 15)))
+			g.Expect(b.system.Events("poll.failed")).To(HaveLen(4))
+			g.Expect(b.system.Events("poll.failed")[0]).To(ContainSubstring(`"warn"`))
+			g.Expect(b.system.Events("poll.failed")[1]).To(ContainSubstring(`"debug"`), "only the change is a warning")
+			g.Expect(b.system.Events("poll.recovered")).To(HaveLen(1))
+			g.Expect(b.parent.Got()).To(BeEmpty(), "the lease is kept")
+		})
+	})
+
+	It("asks its parent to release when a poll failed of a session that wants it, and polls no more", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.poll = fails
+			s := doc()
+			s.OnFailure = session.Release
+			b.start(s, 0)
+			bubble.Sleep(time.Minute)
+			g.Expect(b.parent.Got()).To(Equal([]any{&poller.Failed{RetryIn: time.Second}}))
+			g.Expect(b.stub.see().polls).To(HaveLen(1))
+		})
+	})
+
+	It("tries to record a result three times, and goes on", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.finish = func(lease.Result) error { return errRedis }
+			b.start(doc(), 0)
+			bubble.Sleep(time.Second)
+			g.Expect(b.stub.see().results).To(HaveLen(3))
+			g.Expect(b.system.Events("poll.deferred")).To(HaveLen(1))
+			bubble.Sleep(interval)
+			g.Expect(b.stub.see().polls).To(HaveLen(2))
+		})
+	})
+
+	It("logs a result that the fence refused, and kills the cell", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.finish = func(lease.Result) error { return fmt.Errorf("old token: %w", lease.ErrLost) }
+			b.start(doc(), 0)
+			bubble.Sleep(time.Minute)
+			g.Expect(b.system.Events("result.fenced")).To(HaveLen(1))
+			g.Expect(b.system.Events("result.fenced")[0]).To(ContainSubstring(`"version":7`))
+			g.Expect(b.cell.Context().Err()).To(HaveOccurred())
+			g.Expect(b.stub.see().polls).To(HaveLen(1))
+		})
+	})
+})
+
+var _ = Describe("a poller that is told to stop", func() {
+	It("ends at once when no poll is in flight, and nothing runs after Terminated", func() {
+		run(func(g Gomega, b *bench) {
+			b.start(doc(), 0)
+			bubble.Sleep(time.Second)
+			b.tell(&poller.Stop{})
+			g.Expect(b.terminated()).To(BeTrue())
+			bubble.Sleep(time.Minute)
+			g.Expect(b.stub.see().polls).To(HaveLen(1))
+		})
+	})
+
+	It("ends when the poll in flight has ended by itself and was recorded", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.poll = takes(4 * time.Second)
+			b.start(doc(), 0)
+			bubble.Sleep(time.Second)
+			b.tell(&poller.Stop{})
+			bubble.Sleep(3*time.Second - 1)
+			g.Expect(b.terminated()).To(BeFalse())
+			bubble.Sleep(1)
+			g.Expect(b.terminated()).To(BeTrue())
+			g.Expect(b.stub.see().results).To(HaveLen(1))
+			g.Expect(b.stub.see().results[0].OK).To(BeTrue())
+		})
+	})
+
+	It("cancels the poll in flight on Abort, also when Stop came before, and leaves its slot open", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.poll = takes(4 * time.Second)
+			b.start(doc(), 0)
+			b.tell(&poller.Stop{})
+			bubble.Sleep(time.Second)
+			b.tell(&poller.Stop{Abort: true})
+			g.Expect(b.terminated()).To(BeTrue())
+			g.Expect(b.at(b.stub.see().ends)).To(Equal(seconds(1)))
+			g.Expect(b.stub.see().results).To(HaveLen(1))
+			r := b.stub.see().results[0]
+			g.Expect(r.Class).To(Equal(poller.Canceled))
+			g.Expect(r.RetryAt.IsZero()).To(BeTrue())
+			g.Expect(r.Failures).To(BeZero())
+			g.Expect(r.NextDue).To(Equal(r.Started), "a first poll that says nothing is still to be done")
+			g.Expect(b.system.Events("poll.failed")).To(BeEmpty())
+		})
+	})
+
+	It("does not start a poll that still waits for its turn", func() {
+		run(func(g Gomega, b *bench) {
+			gate := semaphore.NewWeighted(1)
+			b.deps.Gate = gate
+			g.Expect(gate.TryAcquire(1)).To(BeTrue())
+			b.start(doc(), 0)
+			bubble.Sleep(time.Second)
+			b.tell(&poller.Stop{})
+			g.Expect(b.terminated()).To(BeTrue())
+			gate.Release(1)
+			bubble.Sleep(time.Minute)
+			g.Expect(b.stub.see().begins).To(BeEmpty())
+		})
+	})
+
+	It("waits for its poll also when it is stopped from above", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.poll = func(ctx context.Context) poller.Outcome {
+				<-ctx.Done()
+				time.Sleep(2 * time.Second) // a target that is slow to let go
+				return poller.Outcome{Class: poller.Canceled, Err: ctx.Err()}
+			}
+			b.start(doc(), 0)
+			bubble.Sleep(time.Second)
+			b.parent.StopChild(b.pid)
+			bubble.Sleep(2*time.Second - 1)
+			g.Expect(b.terminated()).To(BeFalse())
+			g.Expect(b.stub.see().flying).To(Equal(1))
+			bubble.Sleep(1)
+			g.Expect(b.terminated()).To(BeTrue())
+			g.Expect(b.stub.see().flying).To(BeZero())
+		})
+	})
+
+	It("waits for its poll also when it fails itself", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.poll = takes(4 * time.Second)
+			b.start(doc(), 0)
+			bubble.Sleep(time.Second)
+			b.tell((*poller.Update)(nil)) // a message that no parent sends: the actor panics
+			bubble.Sleep(time.Second)
+			g.Expect(b.system.Failures()).To(HaveLen(1))
+			g.Expect(b.terminated()).To(BeTrue())
+			g.Expect(b.at(b.stub.see().ends)).To(Equal(seconds(1)), "its context was cancelled")
+			bubble.Sleep(time.Minute)
+			g.Expect(b.stub.see().polls).To(HaveLen(1))
+		})
+	})
+})
+
+var _ = Describe("a poller whose cell can't be used", func() {
+	It("starts no poll while the cell is suspended, and goes on when it is told that renewals succeed", func() {
+		run(func(g Gomega, b *bench) {
+			b.start(doc(), 5*time.Second)
+			b.cell.Suspend()
+			bubble.Sleep(20 * time.Second)
+			g.Expect(b.stub.see().begins).To(BeEmpty())
+			b.tell(&poller.Resume{})
+			g.Expect(b.stub.see().begins).To(BeEmpty(), "the cell is still suspended")
+			b.cell.Extend(time.Now().Add(time.Hour))
+			b.tell(&poller.Resume{})
+			g.Expect(b.at(b.stub.see().polls)).To(Equal(seconds(20)))
+		})
+	})
+
+	It("lets a poll in flight go on while the cell is suspended", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.poll = takes(4 * time.Second)
+			b.start(doc(), 0)
+			b.cell.Suspend()
+			bubble.Sleep(5 * time.Second)
+			g.Expect(b.stub.see().results).To(HaveLen(1))
+			g.Expect(b.stub.see().results[0].OK).To(BeTrue())
+		})
+	})
+
+	It("does not poll when the cell was suspended while Begin was under way", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.begin = func(lease.Slot) (lease.Start, error) {
+				b.cell.Suspend()
+				return lease.Start{At: time.Now(), Due: b.began}, nil
+			}
+			b.start(doc(), 0)
+			bubble.Sleep(time.Minute)
+			g.Expect(b.stub.see().polls).To(BeEmpty())
+			g.Expect(b.stub.see().begins).To(HaveLen(1))
+			g.Expect(b.stub.see().results).To(HaveLen(1))
+			g.Expect(b.stub.see().results[0].NextDue).To(Equal(b.began), "the slot stays open")
+		})
+	})
+
+	It("cancels the poll in flight at the end of trust, without any message, and polls no more", func() {
+		run(func(g Gomega, b *bench) {
+			b.cell = b.newCell(8 * time.Second)
+			b.stub.poll = takes(time.Minute)
+			s := doc()
+			s.Timeout = time.Minute
+			b.start(s, 0)
+			bubble.Sleep(8*time.Second - 1)
+			g.Expect(b.stub.see().flying).To(Equal(1))
+			bubble.Sleep(1)
+			g.Expect(b.at(b.stub.see().ends)).To(Equal(seconds(8)))
+			bubble.Sleep(time.Minute)
+			g.Expect(b.stub.see().polls).To(HaveLen(1))
+			g.Expect(b.stub.see().results).To(HaveLen(1), "also told to Redis, whose fence decides")
+		})
+	})
+
+	It("tells Redis of the end of its poll once more, not for ever, when the cell has ended", func() {
+		run(func(g Gomega, b *bench) {
+			b.cell = b.newCell(8 * time.Second)
+			b.stub.poll = takes(time.Minute)
+			b.stub.finish = func(lease.Result) error { return errRedis }
+			b.start(doc(), 0)
+			bubble.Sleep(8 * time.Second)
+			g.Expect(b.stub.see().results).To(HaveLen(1))
+			b.tell(&poller.Stop{Abort: true})
+			g.Expect(b.terminated()).To(BeTrue())
+		})
+	})
+})
+
+var _ = Describe("a poller whose document changes", func() {
+	It("asks Redis at once when another interval is due", func() {
+		run(func(g Gomega, b *bench) {
+			b.start(doc(), 0)
+			bubble.Sleep(time.Second)
+			s := doc()
+			s.Interval = 2 * time.Second
+			b.stub.plan(func(s *stub) {
+				s.begin = func(lease.Slot) (lease.Start, error) {
+					if left := 2*time.Second - time.Since(b.began); left > 0 {
+						return lease.Start{Wait: left}, nil
+					}
+					return lease.Start{At: time.Now()}, nil
+				}
+			})
+			b.tell(&poller.Update{Session: s})
+			bubble.Sleep(time.Second)
+			g.Expect(b.at(b.stub.see().begins)).To(Equal(seconds(0, 1, 2)))
+			g.Expect(b.at(b.stub.see().polls)).To(Equal(seconds(0, 2)))
+			g.Expect(b.stub.see().slots[1].Interval).To(Equal(2 * time.Second))
+		})
+	})
+
+	It("asks Redis after the poll in flight when the interval changed during it", func() {
+		run(func(g Gomega, b *bench) {
+			s := doc()
+			s.Interval = time.Hour
+			b.stub.poll = takes(time.Second)
+			b.start(s, 0)
+			s.Interval = 2 * time.Second
+			b.tell(&poller.Update{Session: s})
+			bubble.Sleep(time.Second)
+			g.Expect(b.at(b.stub.see().begins)).To(Equal(seconds(0, 1)))
+			g.Expect(b.stub.see().slots[1].Interval).To(Equal(2 * time.Second))
+		})
+	})
+
+	It("uses the new document from the next poll on, without a poll in between", func() {
+		run(func(g Gomega, b *bench) {
+			b.start(doc(), 0)
+			bubble.Sleep(time.Second)
+			s := doc()
+			s.URL = "http://192.0.2.2/"
+			b.tell(&poller.Update{Session: s})
+			g.Expect(b.stub.see().polls).To(HaveLen(1))
+			bubble.Sleep(interval)
+			g.Expect(b.stub.see().jobs).To(HaveLen(2))
+			g.Expect(b.stub.see().jobs[1].Session.URL).To(Equal(s.URL))
+		})
+	})
+})
+
+var _ = Describe("many pollers", func() {
+	It("have no more polls in flight than the gate admits", func() {
+		run(func(g Gomega, b *bench) {
+			b.deps.Gate = semaphore.NewWeighted(3)
+			b.stub.poll = takes(time.Second)
+			for i := range 9 {
+				b.parent.Spawn(poller.Props(b.deps, poller.Config{Cell: b.cell, Session: doc()}), fmt.Sprint("poller", i))
+			}
+			bubble.Sleep(2*time.Second + time.Millisecond)
+			g.Expect(b.stub.see().together).To(Equal(3))
+			g.Expect(b.stub.see().polls).To(HaveLen(9))
+		})
+	})
+})
