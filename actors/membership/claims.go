@@ -75,8 +75,8 @@ func (m *machine) onLeaseFreed(id string, now time.Time) {
 // fallBack makes an appointment to try a session that the nodes before this one
 // may not have taken by then.
 func (m *machine) fallBack(id string, e *entry, now time.Time) {
-	if e.owner == "" || !e.session.Pollable() {
-		return // the plan is on its way
+	if e.owner == "" || !m.ready || !e.session.Pollable() {
+		return // the plan is on its way, or settleDown comes back to it
 	}
 	if rank := m.rank(e); rank <= fallbacks {
 		m.wake(id, e, now.Add(time.Duration(rank)*rankDelay), byFallback)

@@ -168,6 +168,12 @@ func (m *machine) settleDown(now time.Time) {
 	}
 	m.ready = true
 	m.considerMine(now)
+	// The others may have become ready with this node: their turns count from now.
+	for id, e := range m.entries {
+		if !e.mine && e.holder == "" {
+			m.fallBack(id, e, now)
+		}
+	}
 }
 
 // considerMine looks at every session that the plan gives to this node.
