@@ -97,12 +97,13 @@ func (h *holderActor) track(c actor.Context) {
 }
 
 func (h *holderActor) update(c actor.Context, m *Update) {
+	if !h.machine.polling() {
+		return
+	}
 	h.cfg.Session = m.Session
 	if m.TTL != h.cfg.TTL {
 		h.cfg.TTL = m.TTL
-		if h.machine.phase == held || h.machine.phase == uncertain {
-			h.track(c)
-		}
+		h.track(c)
 	}
 	c.Send(h.poller, &poller.Update{Session: m.Session})
 }
@@ -137,6 +138,9 @@ func (h *holderActor) giveBack(c actor.Context) {
 	})
 }
 
+// end reports to the parent, who then stops this actor: Terminated is a system
+// message, and would overtake the report if this actor stopped itself.
+// end reports to the parent, who stops this actor in turn.
 func (h *holderActor) end(c actor.Context, released bool) {
 	h.ended = true
 	if !released {
@@ -146,7 +150,6 @@ func (h *holderActor) end(c actor.Context, released bool) {
 		Grant: h.cfg.Term.Grant, Released: released,
 		Reason: h.machine.reason, RetryIn: h.machine.retryIn,
 	})
-	c.Stop(c.Self())
 }
 
 // quit is for an end that this actor did not choose: the cell dies first, and the

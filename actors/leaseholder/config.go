@@ -35,8 +35,8 @@ type Config struct {
 	First time.Duration
 }
 
-// Props returns the props of a leaseholder. Its parent gets Ended, then
-// Terminated.
+// Props returns the props of a leaseholder. Its parent gets Ended, and has to stop
+// it then.
 func Props(deps *Deps, cfg Config) *actor.Props {
 	return tree.Props(func() actor.Actor {
 		return &holderActor{deps: deps, cfg: cfg}

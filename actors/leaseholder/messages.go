@@ -52,12 +52,14 @@ func (*Update) isMessage()    {}
 func (*Verify) isMessage()    {}
 func (*cellEnded) isMessage() {}
 
-// Ended tells the parent how the lease ended. Terminated follows.
+// Ended tells the parent how the lease ended. The parent stops the actor then.
 type Ended struct {
 	Grant lease.Grant
 	// Released is set when the lease was given back rather than lost.
 	Released bool
 	Reason   Reason
+	// Fault is set when the poller failed rather than a poll.
+	Fault bool
 	// RetryIn is when the fleet retries a session that was released on a failure.
 	RetryIn time.Duration
 }

@@ -50,6 +50,7 @@ func (a *membershipActor) Receive(c actor.Context) {
 		a.terminated(m.Who)
 	case *leaseholder.Ended:
 		a.machine.onEnded(a.ids[c.Sender().GetId()], m)
+		c.Stop(c.Sender())
 	case *renewer.Released:
 		a.machine.onBack()
 	case Message:

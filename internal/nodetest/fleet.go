@@ -54,6 +54,9 @@ func (f *Fleet) Stop() {
 	bubble.Settle()
 }
 
+// Members returns all nodes that were ever started.
+func (f *Fleet) Members() []*Member { return f.members }
+
 // Put stores a session document.
 func (f *Fleet) Put(id, doc string) {
 	f.G.Expect(f.Client.Set(context.Background(), "session:"+id, doc, 0).Err()).To(gomega.Succeed())
