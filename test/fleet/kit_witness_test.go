@@ -1,0 +1,159 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"leasehold/internal/redistest"
+	"leasehold/lease"
+	"leasehold/test/fleet/check"
+)
+
+// every is how often the leases are read.
+const every = 50 * time.Millisecond
+
+// witness reads the leases and tokens of a fleet over and over.
+type witness struct {
+	f    *fleet
+	from *redis.Client
+
+	mu     sync.Mutex
+	leases []check.LeaseSample
+}
+
+func startWitness(f *fleet) *witness {
+	w := &witness{f: f, from: f.rdb}
+	if f.plan.replica {
+		r := redistest.StartServer(f.t, "--replicaof", "127.0.0.1", strconv.Itoa(f.redis.Port))
+		w.from = f.client(r)
+		until(f.t, readyLimit, "the replica follows", func() bool {
+			return strings.Contains(w.from.Info(f.t.Context(), "replication").Val(), "master_link_status:up")
+		})
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { w.run(ctx) })
+	f.t.Cleanup(func() { cancel(); running.Wait() })
+	return w
+}
+
+func (w *witness) run(ctx context.Context) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			w.round(ctx)
+		}
+	}
+}
+
+// round reads the lease and the token of every session in one transaction: a token
+// never belongs to another holder than the one it is noted with.
+func (w *witness) round(ctx context.Context) {
+	ids := w.f.known()
+	holders := make([]*redis.StringCmd, len(ids))
+	tokens := make([]*redis.StringCmd, len(ids))
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	at := w.f.target.Now()
+	_, _ = w.from.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		for i, id := range ids {
+			holders[i] = p.Get(ctx, w.f.keys.Lease(id))
+			tokens[i] = p.HGet(ctx, w.f.keys.State(id), "version")
+		}
+		return nil
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, id := range ids {
+		holder, err := holders[i].Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			continue // no Redis, or no lease of ours
+		}
+		token, _ := tokens[i].Int64()
+		w.leases = append(w.leases, check.LeaseSample{Session: id, Holder: holder, Token: lease.Token(token), At: at})
+	}
+}
+
+// samples returns what was read so far.
+func (w *witness) samples() []check.LeaseSample {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.leases)
+}
+
+// rising checks the tokens that Redis has: each holder's is one above the last
+// holder's, and never changes while it holds.
+func rising(samples []check.LeaseSample) error {
+	last := map[string]check.LeaseSample{}
+	var errs []error
+	for _, s := range samples {
+		if s.Holder == "" || s.Token == 0 {
+			continue
+		}
+		before, ok := last[s.Session]
+		last[s.Session] = s
+		switch {
+		case !ok || s.Token == before.Token && s.Holder == before.Holder:
+		case s.Token == before.Token+1:
+		default:
+			errs = append(errs, fmt.Errorf("%s: %s after %s", s.Session, s, before))
+		}
+	}
+	return errors.Join(errs[:min(len(errs), 10)]...)
+}
+
+// change is what Redis announced of a key.
+type change struct {
+	event, key string
+	at         time.Time
+}
+
+// watch subscribes to what Redis announces of the fleet's database, and returns what
+// came so far. The flags are set here, so that nothing is missed from the start on.
+func (f *fleet) watch(events ...string) func() []change {
+	f.t.Helper()
+	ctx := f.t.Context()
+	if err := f.rdb.ConfigSet(ctx, "notify-keyspace-events", "KEgx$e").Err(); err != nil {
+		f.t.Fatal(err)
+	}
+	prefix := fmt.Sprintf("__keyevent@%d__:", f.plan.db)
+	channels := make([]string, len(events))
+	for i, e := range events {
+		channels[i] = prefix + e
+	}
+	sub := f.rdb.Subscribe(ctx, channels...)
+	for range channels {
+		if _, err := sub.Receive(ctx); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	var mu sync.Mutex
+	var seen []change
+	var running sync.WaitGroup
+	running.Go(func() {
+		for m := range sub.Channel(redis.WithChannelSize(100_000)) {
+			now := time.Now()
+			mu.Lock()
+			seen = append(seen, change{event: strings.TrimPrefix(m.Channel, prefix), key: m.Payload, at: now})
+			mu.Unlock()
+		}
+	})
+	f.t.Cleanup(func() { _ = sub.Close(); running.Wait() })
+	return func() []change {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(seen)
+	}
+}
