@@ -140,7 +140,6 @@ func (h *holderActor) giveBack(c actor.Context) {
 
 // end reports to the parent, who then stops this actor: Terminated is a system
 // message, and would overtake the report if this actor stopped itself.
-// end reports to the parent, who stops this actor in turn.
 func (h *holderActor) end(c actor.Context, released bool) {
 	h.ended = true
 	if !released {
@@ -148,7 +147,7 @@ func (h *holderActor) end(c actor.Context, released bool) {
 	}
 	c.Request(c.Parent(), &Ended{
 		Grant: h.cfg.Term.Grant, Released: released,
-		Reason: h.machine.reason, RetryIn: h.machine.retryIn,
+		Reason: h.machine.reason, Fault: h.machine.fault, RetryIn: h.machine.retryIn,
 	})
 }
 

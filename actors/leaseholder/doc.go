@@ -16,6 +16,7 @@
 //     context, before this actor hears of it: safety does not ride on messages.
 //   - An answer to an older attempt changes nothing: answers are about a cell, and
 //     a cell has one grant.
+//   - The parent hears Ended before Terminated, unless the leaseholder failed.
 //   - The actor never blocks.
 //
 // # Not promised
@@ -35,5 +36,5 @@
 //	  │ trust ran out,      │ refused, trust ran out                      ▼
 //	  └──────► lost ◄───────┘                                         releasing
 //	            │ poller ended                                            │ answered
-//	            └────────────────────► ended (Terminated) ◄───────────────┘
+//	            └───────────► over (reported; the parent stops it) ◄──────┘
 package leaseholder

@@ -11,6 +11,7 @@ const (
 	ending          // to be released once the poller has ended
 	lost            // the cell is dead; the poller is ending
 	releasing       // the release was sent
+	over            // the end was reported
 )
 
 // machine decides what a leaseholder does next. It knows no clock, no actor, no
@@ -18,6 +19,7 @@ const (
 type machine struct {
 	phase   phase
 	reason  Reason
+	fault   bool // the poller ended by itself
 	retryIn time.Duration
 }
 
@@ -30,9 +32,13 @@ const (
 	cancelPoll         // stop the poller and its poll
 	resumePoll         // the cell is usable again
 	giveBack           // send the release
-	end                // report and stop
+	end                // report
 	endReleased        // the same, after a release
 )
+
+// polling reports whether the poller may still poll, so that a changed document
+// matters to it.
+func (m *machine) polling() bool { return m.phase == held || m.phase == uncertain }
 
 func (m *machine) onRelease(reason Reason) action {
 	switch m.phase {
@@ -43,7 +49,7 @@ func (m *machine) onRelease(reason Reason) action {
 			return nothing
 		}
 		m.reason = reason
-	case lost, releasing:
+	case lost, releasing, over:
 		return nothing
 	}
 	if reason.cancels() {
@@ -86,7 +92,7 @@ func (m *machine) onCellEnded() action {
 	case held, uncertain, ending:
 		m.phase = lost
 		return cancelPoll
-	case lost, releasing:
+	case lost, releasing, over:
 	}
 	return nothing
 }
@@ -95,20 +101,22 @@ func (m *machine) onCellEnded() action {
 func (m *machine) onPollerEnded() action {
 	switch m.phase {
 	case held, uncertain:
-		m.phase, m.reason = releasing, Failure
+		m.phase, m.reason, m.fault = releasing, Failure, true
 		return giveBack
 	case ending:
 		m.phase = releasing
 		return giveBack
 	case lost:
+		m.phase = over
 		return end
-	case releasing:
+	case releasing, over:
 	}
 	return nothing
 }
 
 func (m *machine) onReleased() action {
 	if m.phase == releasing {
+		m.phase = over
 		return endReleased
 	}
 	return nothing

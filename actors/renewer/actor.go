@@ -16,8 +16,11 @@ import (
 type tracked struct {
 	cell      *cell.Cell
 	holder    tree.Mailbox
+	ttl       time.Duration
 	busy      bool // a renewal is in flight
+	again     bool // renew once more when it is answered: the TTL is another now
 	suspended bool
+	gone      bool // no longer tracked
 }
 
 // group is all leases of one TTL.
@@ -118,20 +121,46 @@ func (g *group) stop() {
 	}
 }
 
+// track takes a cell in. One that gets another TTL is renewed at once, since the
+// new TTL's cycle may come after the old one's end, and never twice at a time:
+// Redis might carry out the older renewal last.
 func (r *renewerActor) track(c actor.Context, m *Track) {
 	grant := m.Cell.Grant()
-	r.untrack(grant)
-	r.group(c, m.TTL).leases[grant] = &tracked{cell: m.Cell, holder: m.Holder}
+	t := r.untrack(grant)
+	if t == nil || t.cell != m.Cell {
+		r.group(c, m.TTL).leases[grant] = &tracked{cell: m.Cell, holder: m.Holder, ttl: m.TTL}
+		return
+	}
+	changed := t.ttl != m.TTL
+	t.holder, t.ttl, t.gone = m.Holder, m.TTL, false
+	r.group(c, m.TTL).leases[grant] = t
+	switch {
+	case !changed:
+	case t.busy:
+		t.again = true
+	default:
+		r.renewOne(c, t)
+	}
 }
 
-func (r *renewerActor) untrack(grant lease.Grant) {
+func (r *renewerActor) renewOne(c actor.Context, t *tracked) {
+	r.burst(c, t.ttl, func(other *tracked) bool { return other == t })
+}
+
+// untrack ends the renewals of a grant and returns what was known of it.
+func (r *renewerActor) untrack(grant lease.Grant) *tracked {
+	var found *tracked
 	for ttl, g := range r.groups {
-		delete(g.leases, grant)
+		if t, ok := g.leases[grant]; ok {
+			found, t.gone = t, true
+			delete(g.leases, grant)
+		}
 		if len(g.leases) == 0 && ttl != r.cfg.TTL {
 			g.stop()
 			delete(r.groups, ttl)
 		}
 	}
+	return found
 }
 
 // cycle starts one round of renewals: the heartbeat first, for the node's own

@@ -47,7 +47,10 @@ type Renewed struct{}
 
 // Released tells a holder how its release went: nil, lease.ErrLost when the
 // grant had gone before, else unknown.
-type Released struct{ Err error }
+type Released struct {
+	Grant lease.Grant
+	Err   error
+}
 
 type (
 	cycle struct{ ttl time.Duration } // the group's timer

@@ -57,7 +57,7 @@ func (*renewerActor) noteReleased(c actor.Context, m *released) {
 			repeat = append(repeat, asked)
 			continue
 		}
-		asked.ReplyTo.Send(&Released{Err: err})
+		asked.ReplyTo.Send(&Released{Grant: asked.Release.Grant, Err: err})
 	}
 	if len(repeat) > 0 {
 		tree.Self(c).After(firstRetry, &again{batch: repeat})

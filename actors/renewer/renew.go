@@ -16,8 +16,9 @@ import (
 
 func everyone(*tracked) bool { return true }
 
-// burst renews, in batches, all leases of a group that are chosen and not already
-// being renewed.
+// burst renews, in batches, all leases of a group that are chosen, still trusted
+// and not already being renewed. (A lease whose trust has ended is left to run
+// out: to renew it would keep everybody from the session.)
 func (r *renewerActor) burst(c actor.Context, ttl time.Duration, chosen func(*tracked) bool) {
 	g, ok := r.groups[ttl]
 	if !ok {
@@ -25,7 +26,7 @@ func (r *renewerActor) burst(c actor.Context, ttl time.Duration, chosen func(*tr
 	}
 	due := make([]*tracked, 0, len(g.leases))
 	for _, t := range g.leases {
-		if !t.busy && chosen(t) {
+		if !t.busy && t.cell.Context().Err() == nil && chosen(t) {
 			t.busy = true
 			due = append(due, t)
 		}
@@ -52,6 +53,9 @@ func renew(ctx context.Context, store lease.Store, batch []*tracked, ttl, margin
 	defer cancel()
 
 	sent := time.Now()
+	for _, t := range batch {
+		t.cell.Limit(sent.Add(ttl - margin)) // does nothing, unless the TTL got shorter
+	}
 	verdicts := store.Renew(ctx, grants, ttl)
 	for i, t := range batch {
 		switch v := verdicts[i]; {
@@ -100,19 +104,27 @@ func (r *renewerActor) verifyNow(c actor.Context) {
 
 // noteRenewed books the answers to a batch, and tells holders what changed.
 func (r *renewerActor) noteRenewed(c actor.Context, m *renewed) {
-	unanswered := 0
+	unanswered, answered := 0, 0
 	for i, t := range m.batch {
 		t.busy = false
+		if t.gone {
+			continue
+		}
+		if t.again {
+			t.again = false
+			defer r.renewOne(c, t)
+		}
 		grant := t.cell.Grant()
 		switch err := m.verdicts[i].Err; {
 		case err == nil:
+			answered++
 			r.cfg.Log.Emit(eventlog.LeaseRenewed{Session: grant.Session, Version: int64(grant.Token)})
 			if t.suspended {
 				t.suspended = false
 				t.holder.Send(&Renewed{})
 			}
 		case errors.Is(err, lease.ErrLost), errors.Is(err, lease.ErrForeign):
-			// The cell is dead; its holder hears of it from the cell.
+			answered++ // the cell is dead; its holder hears of it from the cell
 		default:
 			unanswered++
 			r.suspend(t, err)
@@ -122,7 +134,7 @@ func (r *renewerActor) noteRenewed(c actor.Context, m *renewed) {
 	if !ok {
 		return
 	}
-	if unanswered < len(m.batch) {
+	if answered > 0 {
 		g.failures = 0
 	}
 	if unanswered > 0 {
@@ -159,5 +171,5 @@ func (r *renewerActor) retry(c actor.Context, ttl time.Duration) {
 		return
 	}
 	g.retrying = nil
-	r.burst(c, ttl, func(t *tracked) bool { return t.suspended && t.cell.Context().Err() == nil })
+	r.burst(c, ttl, func(t *tracked) bool { return t.suspended })
 }
