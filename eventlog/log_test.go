@@ -342,17 +342,20 @@ func TestTheConsoleEscapesControlCharacters(t *testing.T) {
 type secretMessage struct{ Password string }
 
 func TestTheActorLibrarysRecordsBecomeLines(t *testing.T) {
-	got := lines(t, eventlog.Options{InstanceID: "a-1-00000001"}, func(l *eventlog.Log) {
+	write := func(l *eventlog.Log) {
 		log := slog.New(l.SlogHandler()).With("system", "s").WithGroup("g")
-		log.Debug("below the level")
 		log.Info("[DeadLetter]", slog.Any("message", &secretMessage{Password: "hunter2"}), slog.Any("event", "x"),
 			slog.Int64("throttled", 3), slog.Duration("lag", time.Second), slog.Any("error", errors.New("redis://u:p@h")))
 		log.Error("[ACTOR]", slog.String("reason", strings.Repeat("r", 9000)))
-	})
+	}
+	if got := lines(t, eventlog.Options{InstanceID: "a-1-00000001"}, write); len(got) != 1 {
+		t.Errorf("%d lines at info, want the error only: %q", len(got), got)
+	}
+	got := lines(t, eventlog.Options{Level: eventlog.Debug, InstanceID: "a-1-00000001"}, write)
 	if len(got) != 2 {
 		t.Fatalf("%d lines, want 2: %q", len(got), got)
 	}
-	want := `{"time":"2000-01-01T00:00:00.000Z","level":"info","event":"actor.system","message":"[DeadLetter]",` +
+	want := `{"time":"2000-01-01T00:00:00.000Z","level":"debug","event":"actor.system","message":"[DeadLetter]",` +
 		`"instance_id":"a-1-00000001","system":"s","msg_type":"*eventlog_test.secretMessage","attr_event":"x",` +
 		`"throttled":3,"lag_ms":1000,"error":"redis://***@h"}` + "\n"
 	if got[0] != want {

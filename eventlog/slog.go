@@ -80,12 +80,12 @@ func attrKey(key string) string {
 	return clip(key, 64, 64)
 }
 
+// fromSlog translates a level. What the actor library calls information, such as a
+// letter to an actor that has ended, says nothing to whoever runs a fleet.
 func fromSlog(l slog.Level) Level {
 	switch {
-	case l < slog.LevelInfo:
-		return Debug
 	case l < slog.LevelWarn:
-		return Info
+		return Debug
 	case l < slog.LevelError:
 		return Warn
 	default:

@@ -7,6 +7,8 @@ import (
 )
 
 var (
+	//go:embed scripts/prelude/foreign.lua
+	prelude string
 	//go:embed scripts/acquire.lua
 	acquireSource string
 	//go:embed scripts/renew.lua
@@ -26,11 +28,12 @@ type scripts struct {
 }
 
 func newScripts() scripts {
+	script := func(source string) *redis.Script { return redis.NewScript(prelude + source) }
 	return scripts{
-		acquire: redis.NewScript(acquireSource),
-		renew:   redis.NewScript(renewSource),
-		release: redis.NewScript(releaseSource),
-		begin:   redis.NewScript(beginSource),
-		finish:  redis.NewScript(finishSource),
+		acquire: script(acquireSource),
+		renew:   script(renewSource),
+		release: script(releaseSource),
+		begin:   script(beginSource),
+		finish:  script(finishSource),
 	}
 }

@@ -10,16 +10,6 @@
 --
 -- Invariant: the token grows by one if and only if a lease is taken; where no
 -- counter exists it is the server's time in microseconds, so it never falls.
-local function foreign(v)
-  if type(v) ~= 'table' or not v.err then
-    return false
-  end
-  if string.find(v.err, 'WRONGTYPE', 1, true) then
-    return true
-  end
-  error(v.err)
-end
-
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local micros = string.format('%.0f', tonumber(time[1]) * 1000000 + tonumber(time[2]))

@@ -11,16 +11,6 @@
 -- happened to the lease key, and a slot is served by one token at most: the next
 -- slot becomes due with the start already, and finish corrects it.
 -- A repetition (the reply was lost) answers with the start that it recorded.
-local function foreign(v)
-  if type(v) ~= 'table' or not v.err then
-    return false
-  end
-  if string.find(v.err, 'WRONGTYPE', 1, true) then
-    return true
-  end
-  error(v.err)
-end
-
 local function ms(n)
   return string.format('%.0f', n)
 end

@@ -11,16 +11,6 @@
 --
 -- Invariant: a result with an old token changes nothing but the poll's own mark
 -- that it is in flight, which a successor need not wait for any more.
-local function foreign(v)
-  if type(v) ~= 'table' or not v.err then
-    return false
-  end
-  if string.find(v.err, 'WRONGTYPE', 1, true) then
-    return true
-  end
-  error(v.err)
-end
-
 local holder = redis.pcall('GET', KEYS[1])
 local s = redis.pcall('HMGET', KEYS[2], 'version', 'busy', 'interval')
 if foreign(holder) or foreign(s) then

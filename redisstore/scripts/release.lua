@@ -7,16 +7,6 @@
 --
 -- Invariant: a lease of another holder or of another token is never touched, and
 -- a state is forgotten only where no lease is left.
-local function foreign(v)
-  if type(v) ~= 'table' or not v.err then
-    return false
-  end
-  if string.find(v.err, 'WRONGTYPE', 1, true) then
-    return true
-  end
-  error(v.err)
-end
-
 local function release(lease, state, me, token, forget)
   local holder = redis.pcall('GET', lease)
   local s = redis.pcall('HMGET', state, 'version', 'busy')

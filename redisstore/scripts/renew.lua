@@ -9,16 +9,6 @@
 --
 -- Invariant: only the holder with the current token renews; a lease that is
 -- missing is never made again.
-local function foreign(v)
-  if type(v) ~= 'table' or not v.err then
-    return false
-  end
-  if string.find(v.err, 'WRONGTYPE', 1, true) then
-    return true
-  end
-  error(v.err)
-end
-
 local ttl, base, now = tonumber(ARGV[1]), tonumber(ARGV[2]), nil
 
 local function clock()

@@ -73,8 +73,23 @@ func faults() []fault {
 			w.restart()
 			return nil
 		}},
+		{"flush", func(w *world) func() {
+			w.note("flush")
+			w.fleet.Client.FlushAll(context.Background())
+			w.putAll()
+			return nil
+		}},
+		{"all keys end", func(w *world) func() {
+			w.note("all keys end")
+			for _, pattern := range []string{"poll:lease:*", "poll:node:*"} {
+				for _, key := range w.keys(pattern) {
+					w.fleet.Client.PExpire(context.Background(), key, time.Millisecond)
+				}
+			}
+			return nil
+		}},
 		{"delete a lease", func(w *world) func() {
-			if keys := w.leaseKeys(); len(keys) > 0 {
+			if keys := w.keys("poll:lease:*"); len(keys) > 0 {
 				key := keys[w.rnd.IntN(len(keys))]
 				w.note("delete %s", key)
 				w.fleet.Client.Del(context.Background(), key)
@@ -82,7 +97,7 @@ func faults() []fault {
 			return nil
 		}},
 		{"persist a lease", func(w *world) func() {
-			if keys := w.leaseKeys(); len(keys) > 0 {
+			if keys := w.keys("poll:lease:*"); len(keys) > 0 {
 				key := keys[w.rnd.IntN(len(keys))]
 				w.note("persist %s", key)
 				w.fleet.Client.Persist(context.Background(), key)
@@ -91,7 +106,7 @@ func faults() []fault {
 		}},
 		{"forge", func(w *world) func() {
 			w.note("forge")
-			for _, key := range w.leaseKeys() {
+			for _, key := range w.keys("poll:lease:*") {
 				w.fleet.Client.Publish(context.Background(), "__keyevent@0__:expired", key)
 			}
 			return nil

@@ -120,13 +120,17 @@ func (w *world) sleep(most time.Duration) {
 // documents again, as their owner would.
 func (w *world) restart() {
 	w.fleet.Events.Restart()
+	w.putAll()
+}
+
+func (w *world) putAll() {
 	for id, d := range w.docs {
 		w.put(id, d)
 	}
 }
 
-func (w *world) leaseKeys() []string {
-	keys, err := w.fleet.Client.Keys(context.Background(), "poll:lease:*").Result()
+func (w *world) keys(pattern string) []string {
+	keys, err := w.fleet.Client.Keys(context.Background(), pattern).Result()
 	w.g.Expect(err).NotTo(gomega.HaveOccurred())
 	return keys
 }
