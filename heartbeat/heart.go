@@ -2,6 +2,7 @@ package heartbeat
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -48,9 +49,9 @@ func New(cfg Config) *Heart {
 	return &Heart{cfg: cfg, wake: make(chan struct{}, 1), beating: make(chan struct{}, 1)}
 }
 
-// Run beats until ctx ends.
+// Run beats until ctx ends or the heart has left.
 func (h *Heart) Run(ctx context.Context) {
-	for {
+	for !h.hasLeft() {
 		timer := time.NewTimer(h.wait(time.Now()))
 		select {
 		case <-ctx.Done():
@@ -61,12 +62,36 @@ func (h *Heart) Run(ctx context.Context) {
 		case <-timer.C:
 			h.checkTrust(time.Now())
 			if h.due(time.Now()) {
-				h.beating <- struct{}{}
-				_ = h.beat(ctx) // counted and logged there
-				<-h.beating
+				h.beatOnTime(ctx)
 			}
 		}
 	}
+}
+
+// beatOnTime beats, but not beyond the end of trust: a beat that hangs must not
+// keep the node from being fenced.
+func (h *Heart) beatOnTime(ctx context.Context) {
+	h.mu.Lock()
+	end, trusted := h.trustedUntil(), !h.fenced && !h.sent.IsZero()
+	h.mu.Unlock()
+	if trusted {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, end)
+		defer cancel()
+	}
+	select {
+	case h.beating <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	_ = h.beat(ctx) // counted and logged there
+	<-h.beating
+}
+
+func (h *Heart) hasLeft() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.left
 }
 
 // Beat writes the heartbeat now, unless it was written within half an interval.
@@ -112,14 +137,14 @@ func (h *Heart) Fresh() bool {
 
 // beat writes the key. The caller holds beating.
 func (h *Heart) beat(ctx context.Context) error {
-	h.mu.Lock()
-	left := h.left
-	h.mu.Unlock()
-	if left {
+	if h.hasLeft() {
 		return nil
 	}
 	sent := time.Now()
 	err := h.cfg.Members.Beat(ctx, h.cfg.Instance, h.cfg.TTL)
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return err // the process ends, which says nothing of Redis
+	}
 	h.note(err, sent, time.Now())
 	return err
 }

@@ -52,7 +52,7 @@ func (a *membershipActor) Receive(c actor.Context) {
 		a.machine.onEnded(a.ids[c.Sender().GetId()], m)
 		c.Stop(c.Sender())
 	case *renewer.Released:
-		a.machine.onBack()
+		a.machine.onBack(m.Grant.Session, time.Now())
 	case Message:
 		a.handle(c, m)
 	default:
@@ -66,6 +66,8 @@ func (a *membershipActor) start(c actor.Context) {
 	a.machine = newMachine(a.cfg.Settings, time.Now())
 	a.pids, a.ids = make(map[uint64]*actor.PID), make(map[string]uint64)
 	a.scans = tree.Self(c).After(a.cfg.Reconcile, &reconcile{})
+	// What is queued was announced to the actor before this one, and is not again.
+	a.machine.onEvents(a.cfg.Events.Take(), time.Now())
 }
 
 func (a *membershipActor) stop() {

@@ -10,7 +10,8 @@ import (
 func (m *machine) onEnded(id uint64, r *leaseholder.Ended) {
 	if c, ok := m.children[id]; ok {
 		c.ended, c.released, c.retryIn = true, r.Released, r.RetryIn
-		c.failure = r.Reason == leaseholder.Failure && r.RetryIn > 0
+		c.fault = r.Fault
+		c.failure = r.Reason == leaseholder.Failure && !r.Fault
 	}
 }
 
@@ -25,13 +26,16 @@ func (m *machine) onTerminated(id uint64, now time.Time) {
 	if c.moving {
 		m.moving--
 	}
-	if e, ok := m.entries[c.session]; ok {
+	e, ok := m.entries[c.session]
+	if !c.ended {
+		// It failed, and nobody gave its lease back. Its poll has ended with it.
+		m.handBack(m.grant(c.session, c.token), !ok)
+	}
+	if ok {
 		delete(m.surplus, c.session)
 		m.afterEnd(c, e, now)
 	}
-	if m.set.MaxSessions > 0 {
-		m.considerMine(now) // there is room again
-	}
+	m.considerRoom(now)
 }
 
 // afterEnd says who tries a session whose lease this node no longer has.
@@ -45,7 +49,7 @@ func (m *machine) afterEnd(c *child, e *entry, now time.Time) {
 			e.notBefore = e.notBefore.Add(standBack)
 		}
 		m.wake(c.session, e, e.notBefore, byFallback)
-	case c.released:
+	case c.released && !c.fault:
 		e.failures = 0
 		e.ours, e.freedAt = false, now
 		if e.mine {
@@ -53,8 +57,8 @@ func (m *machine) afterEnd(c *child, e *entry, now time.Time) {
 			return
 		}
 		m.fallBack(c.session, e, now)
-	default: // lost, or a fault of the leaseholder
-		if !c.ended {
+	default: // lost, or a fault of the leaseholder or its poller
+		if !c.ended || c.fault {
 			e.notBefore = now.Add(growing(e.failures))
 			e.failures++
 		}

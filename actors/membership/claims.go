@@ -15,7 +15,7 @@ import (
 // appointment for when it may.
 func (m *machine) consider(id string, e *entry, why trigger, now time.Time) {
 	_, held := m.held[id]
-	if held || e.claiming || !m.ready || m.fenced || m.draining || !e.session.Pollable() {
+	if held || m.asking[id] != nil || m.handing[id] > 0 || !m.ready || m.fenced || m.draining || !e.session.Pollable() {
 		return
 	}
 	if !e.mine && why != byFallback {
@@ -29,12 +29,11 @@ func (m *machine) consider(id string, e *entry, why trigger, now time.Time) {
 		m.wake(id, e, at, why)
 		return
 	}
-	if m.set.MaxSessions > 0 && len(m.children)+m.claiming >= m.set.MaxSessions {
+	if m.set.MaxSessions > 0 && len(m.children)+len(m.asking) >= m.set.MaxSessions {
 		return // whoever ranks next takes it
 	}
-	e.claiming, e.why = true, why
-	m.claiming++
 	ttl := m.ttl(e)
+	m.asking[id] = &ask{why: why, ttl: ttl}
 	m.out.claims = append(m.out.claims, lease.Claim{Session: id, TTL: ttl, Abandoned: e.abandoned(ttl, now)})
 }
 
@@ -44,10 +43,19 @@ func (m *machine) barred(e *entry) time.Time {
 	if e.notBefore.After(at) {
 		at = e.notBefore
 	}
-	if !e.ours && m.holdUntil.After(at) {
-		at = m.holdUntil
+	if !e.ours && !m.forgotAt.IsZero() {
+		if until := m.forgotAt.Add(m.hold(e)); until.After(at) {
+			at = until
+		}
 	}
 	return at
+}
+
+// hold is how long a session of another is not claimed after Redis may have
+// forgotten its lease: its holder claims it again at once, and a poll of a holder
+// that was cut off is over by then.
+func (m *machine) hold(e *entry) time.Duration {
+	return max(m.set.TTL, min(m.ttl(e), e.session.Timeout+pollSlack))
 }
 
 // onLeaseFreed answers the hint that a lease went.
@@ -62,6 +70,14 @@ func (m *machine) onLeaseFreed(id string, now time.Time) {
 	if !ok {
 		return
 	}
+	if a := m.asking[id]; a != nil {
+		a.freed = true
+	}
+	m.tryFreed(id, e, now)
+}
+
+// tryFreed has a session tried whose lease went just now.
+func (m *machine) tryFreed(id string, e *entry, now time.Time) {
 	e.free()
 	e.foreign = false
 	e.freedAt = now
@@ -85,23 +101,27 @@ func (m *machine) fallBack(id string, e *entry, now time.Time) {
 
 // onOutcomes takes in the answers to claims that were sent at sent.
 func (m *machine) onOutcomes(outcomes []lease.Outcome, sent, now time.Time) {
-	answered := false
+	answered, room := false, false
 	for _, o := range outcomes {
-		m.claiming--
-		e, ok := m.entries[o.Session]
-		if ok {
-			e.claiming = false
+		a, asked := m.asking[o.Session]
+		if !asked {
+			continue // answers come once
 		}
+		delete(m.asking, o.Session)
+		e, ok := m.entries[o.Session]
+		room = room || !o.Granted
 		unknown := o.Err != nil && !errors.Is(o.Err, lease.ErrForeign)
 		answered = answered || !unknown
 		switch {
 		case o.Granted && o.Err == nil:
-			m.onGranted(o, e, sent, now)
+			m.onGranted(o, e, a, sent, now)
 		case !ok:
 		case unknown:
-			m.onUnanswered(o, e, now)
+			m.onUnanswered(o, e, a, now)
 		case o.Err != nil:
 			m.onForeignLease(o.Session, e, o.Err)
+		case a.freed:
+			m.tryFreed(o.Session, e, now)
 		default:
 			m.onHeld(o, e, now)
 		}
@@ -109,11 +129,21 @@ func (m *machine) onOutcomes(outcomes []lease.Outcome, sent, now time.Time) {
 	if answered {
 		m.misses, m.pauseUntil = 0, time.Time{}
 	}
+	if room {
+		m.considerRoom(now)
+	}
+}
+
+// considerRoom looks at what this node had no room for before.
+func (m *machine) considerRoom(now time.Time) {
+	if m.set.MaxSessions > 0 && !m.draining {
+		m.considerMine(now)
+	}
 }
 
 // onUnanswered pauses all claims for a growing while. The first of an outage is
 // logged, the others would say the same.
-func (m *machine) onUnanswered(o lease.Outcome, e *entry, now time.Time) {
+func (m *machine) onUnanswered(o lease.Outcome, e *entry, a *ask, now time.Time) {
 	if !now.Before(m.pauseUntil) {
 		if m.misses == 0 {
 			m.log(eventlog.LeaseAcquireFailed{Session: o.Session, Err: o.Err})
@@ -121,7 +151,7 @@ func (m *machine) onUnanswered(o lease.Outcome, e *entry, now time.Time) {
 		m.pauseUntil = now.Add(growing(m.misses))
 		m.misses++
 	}
-	m.wake(o.Session, e, m.pauseUntil, e.why)
+	m.wake(o.Session, e, m.pauseUntil, a.why)
 }
 
 // growing is the wait after so many failures: 250 ms, 500 ms, 1 s, 2 s.
@@ -158,11 +188,10 @@ func (m *machine) noteHolder(id string, e *entry, holder string, remaining time.
 
 // onGranted makes the leaseholder of a session, or gives the grant back if it is
 // not wanted any more.
-func (m *machine) onGranted(o lease.Outcome, e *entry, sent, now time.Time) {
-	grant := lease.Grant{Session: o.Session, Holder: m.set.Instance, Token: o.Token}
-	if e == nil || m.draining || !e.session.Pollable() || m.held[o.Session] != nil {
-		m.out.back = append(m.out.back, lease.Release{Grant: grant, Forget: e == nil})
-		m.handing++
+func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Time) {
+	grant := m.grant(o.Session, o.Token)
+	if e == nil || m.draining || !e.session.Pollable() {
+		m.handBack(grant, e == nil)
 		return
 	}
 	first := o.Wait
@@ -170,11 +199,11 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, sent, now time.Time) {
 		// Redis forgot a lease that another had: a poll may still be in flight.
 		first = max(first, m.ttl(e))
 	}
-	m.noteTakeover(o, e, now)
+	m.noteTakeover(o, e, a, now)
 	e.free()
 	e.ours, e.freedAt = true, time.Time{}
-	m.makeChild(o, e, grant, first, sent)
-	if e.why == byFallback && !e.mine {
+	m.makeChild(e, a, grant, first, sent)
+	if a.why == byFallback && !e.mine {
 		e.keep = min(max(m.set.Reconcile, 2*e.keep), 8*m.set.Reconcile)
 		e.keepUntil = now.Add(e.keep)
 		e.declined = e.owner
@@ -182,23 +211,45 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, sent, now time.Time) {
 	m.noteSurplus(o.Session, e)
 }
 
-func (m *machine) makeChild(o lease.Outcome, e *entry, grant lease.Grant, first time.Duration, sent time.Time) {
-	ttl := m.ttl(e)
-	margin := renewer.Margin(ttl, m.set.TTL, m.set.Margin)
+// makeChild makes a leaseholder for the TTL that Redis was asked for. Where the
+// document names another by now, the leaseholder hears of it like of any edit.
+func (m *machine) makeChild(e *entry, a *ask, grant lease.Grant, first time.Duration, sent time.Time) {
+	margin := renewer.Margin(a.ttl, m.set.TTL, m.set.Margin)
 	m.lastID++
-	c := &child{id: m.lastID, session: o.Session, token: o.Token, ttl: ttl}
-	m.children[c.id], m.held[o.Session] = c, c
+	c := &child{id: m.lastID, session: grant.Session, token: grant.Token, ttl: a.ttl}
+	m.children[c.id], m.held[grant.Session] = c, c
 	m.out.spawns = append(m.out.spawns, spawn{id: c.id, cfg: leaseholder.Config{
-		Term:    lease.NewTerm(grant, sent, ttl, margin),
-		TTL:     ttl,
+		Term:    lease.NewTerm(grant, sent, a.ttl, margin),
+		TTL:     a.ttl,
 		Session: e.session,
 		First:   first,
 	}})
+	if m.ttl(e) != a.ttl {
+		m.update(c, e)
+	}
+}
+
+// update tells a leaseholder of a changed document.
+func (m *machine) update(c *child, e *entry) {
+	c.ttl = m.ttl(e)
+	m.out.tells = append(m.out.tells, tell{id: c.id, message: &leaseholder.Update{Session: e.session, TTL: c.ttl}})
+}
+
+func (m *machine) grant(id string, token lease.Token) lease.Grant {
+	return lease.Grant{Session: id, Holder: m.set.Instance, Token: token}
+}
+
+// handBack gives a grant back that has no leaseholder. Until that is answered the
+// session is not claimed: a claim could find the grant still there, and a release
+// that is repeated would end it under the new leaseholder.
+func (m *machine) handBack(grant lease.Grant, forget bool) {
+	m.out.back = append(m.out.back, lease.Release{Grant: grant, Forget: forget})
+	m.handing[grant.Session]++
 }
 
 // noteTakeover logs an acquisition, and suspects a node whose lease ran out
 // although its heartbeat lives.
-func (m *machine) noteTakeover(o lease.Outcome, e *entry, now time.Time) {
+func (m *machine) noteTakeover(o lease.Outcome, e *entry, a *ask, now time.Time) {
 	takeover := time.Duration(-1)
 	switch {
 	case !e.freedAt.IsZero():
@@ -211,22 +262,31 @@ func (m *machine) noteTakeover(o lease.Outcome, e *entry, now time.Time) {
 		}
 	}
 	m.log(eventlog.LeaseAcquired{
-		Session: o.Session, Version: int64(o.Token), Trigger: string(e.why),
+		Session: o.Session, Version: int64(o.Token), Trigger: string(a.why),
 		Previous: e.holder, Takeover: takeover,
 	})
-	if e.why == byScan {
+	if a.why == byScan {
 		m.log(eventlog.ReconcileRepaired{Kind: "lease", Count: 1})
 	}
 }
 
-// onBack counts grants that were given back without a leaseholder.
-func (m *machine) onBack() { m.handing-- }
+// onBack follows the answer to a release without a leaseholder.
+func (m *machine) onBack(id string, now time.Time) {
+	m.handing[id]--
+	if m.handing[id] > 0 {
+		return
+	}
+	delete(m.handing, id)
+	if e, ok := m.entries[id]; ok {
+		m.consider(id, e, byEvent, now)
+	}
+}
 
 // onStatuses takes in a look at leases.
 func (m *machine) onStatuses(statuses []lease.Status, now time.Time) {
 	for _, s := range statuses {
 		e, ok := m.entries[s.Session]
-		if !ok || m.held[s.Session] != nil || e.claiming {
+		if !ok || m.held[s.Session] != nil || m.asking[s.Session] != nil {
 			continue
 		}
 		switch {
@@ -234,6 +294,11 @@ func (m *machine) onStatuses(statuses []lease.Status, now time.Time) {
 			m.onForeignLease(s.Session, e, s.Err)
 		case s.Err != nil:
 			// The next look may have an answer.
+		case s.Holder == m.set.Instance:
+			// A claim without an answer took it, or a leaseholder lost trust in it.
+			e.free()
+			e.ours = true
+			m.consider(s.Session, e, byScan, now)
 		case s.Holder != "":
 			m.noteHolder(s.Session, e, s.Holder, s.Remaining, now)
 			if e.mine {

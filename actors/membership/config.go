@@ -86,6 +86,9 @@ const (
 	// each reconciliation; in a larger one each node scans less often.
 	scanFleet = 4
 
+	// pollSlack is how much longer than its timeout a poll can be in flight.
+	pollSlack = 5 * time.Second
+
 	// standBack is what a node adds to the retry gap of a session that it released
 	// after a failed poll, so that others come first.
 	standBack = time.Second

@@ -5,7 +5,6 @@ import (
 
 	"leasehold/actors/leaseholder"
 	"leasehold/eventlog"
-	"leasehold/lease"
 	"leasehold/session"
 )
 
@@ -21,7 +20,7 @@ type document struct {
 type fault struct {
 	fingerprint uint64
 	reason      string
-	changed     time.Time
+	read        time.Time
 }
 
 // onDocuments takes in documents that were read at read. It reports how many were
@@ -32,31 +31,35 @@ func (m *machine) onDocuments(docs []document, read, now time.Time) int {
 		if m.newer(d.id, read) {
 			continue // a later reading was here first
 		}
-		if m.onDocument(d, now) {
+		if m.onDocument(d, read, now) {
 			news++
 		}
 	}
 	return news
 }
 
-// newer reports whether a session was read as different after read.
+// newer reports whether a reading that was begun after read has been taken in.
 func (m *machine) newer(id string, read time.Time) bool {
 	if e, ok := m.entries[id]; ok {
-		return e.changed.After(read)
+		return e.read.After(read)
 	}
-	return m.invalid[id].changed.After(read)
+	if f, ok := m.invalid[id]; ok {
+		return f.read.After(read)
+	}
+	return m.gone[id].After(read)
 }
 
-func (m *machine) onDocument(d document, now time.Time) bool {
-	switch {
-	case d.absent:
+func (m *machine) onDocument(d document, read, now time.Time) bool {
+	if d.absent {
+		m.gone[d.id] = read
 		return m.onAbsent(d.id)
-	case d.fault != nil:
-		return m.onInvalid(d, now)
-	default:
-		delete(m.invalid, d.id)
-		return m.onValid(d.session, now)
 	}
+	delete(m.gone, d.id)
+	if d.fault != nil {
+		return m.onInvalid(d, read)
+	}
+	delete(m.invalid, d.id)
+	return m.onValid(d.session, read, now)
 }
 
 // onAbsent forgets a session whose document has gone.
@@ -73,10 +76,7 @@ func (m *machine) onAbsent(id string) bool {
 		m.release(c, leaseholder.Deleted)
 	} else if e.mine || e.owner == "" {
 		// Nobody may hold it: then its state goes by this.
-		m.out.back = append(m.out.back, lease.Release{
-			Grant: lease.Grant{Session: id, Holder: m.set.Instance}, Forget: true,
-		})
-		m.handing++
+		m.handBack(m.grant(id, 0), true)
 	}
 	return true
 }
@@ -88,12 +88,13 @@ func (m *machine) drop(id string) {
 }
 
 // onInvalid reports a document that can't be used, once, and stops its session.
-func (m *machine) onInvalid(d document, now time.Time) bool {
-	if old, ok := m.invalid[d.id]; ok && old.fingerprint == d.fault.fingerprint {
+func (m *machine) onInvalid(d document, read time.Time) bool {
+	old, known := m.invalid[d.id]
+	d.fault.read = read
+	m.invalid[d.id] = *d.fault
+	if known && old.fingerprint == d.fault.fingerprint {
 		return false
 	}
-	d.fault.changed = now
-	m.invalid[d.id] = *d.fault
 	m.log(eventlog.SessionInvalid{Key: m.set.Keys.Session(d.id), Session: d.id, Reason: d.fault.reason})
 	if _, ok := m.entries[d.id]; ok {
 		m.drop(d.id)
@@ -104,21 +105,22 @@ func (m *machine) onInvalid(d document, now time.Time) bool {
 	return true
 }
 
-func (m *machine) onValid(s session.Session, now time.Time) bool {
+func (m *machine) onValid(s session.Session, read, now time.Time) bool {
 	e, ok := m.entries[s.ID]
 	switch {
 	case !ok:
-		m.entries[s.ID] = newEntry(s, now)
+		m.entries[s.ID] = newEntry(s, read)
 		m.stale = true
 		if m.scanned { // the first scan's would say nothing new
 			m.log(eventlog.SessionAdded{Session: s.ID})
 		}
 		return true
 	case e.session.Fingerprint == s.Fingerprint:
+		e.read = read
 		return false
 	}
 	was := e.session
-	e.session, e.changed = s, now
+	e.session, e.read = s, read
 	m.log(eventlog.SessionChanged{Session: s.ID})
 	if was.Pollable() != s.Pollable() {
 		m.stale = true
@@ -135,8 +137,7 @@ func (m *machine) adapt(e *entry, now time.Time) {
 	case held && !e.session.Pollable():
 		m.release(c, leaseholder.Paused)
 	case held:
-		c.ttl = m.ttl(e)
-		m.out.tells = append(m.out.tells, tell{id: c.id, message: &leaseholder.Update{Session: e.session, TTL: c.ttl}})
+		m.update(c, e)
 	default:
 		e.notBefore = time.Time{}
 		m.consider(id, e, byEvent, now)
@@ -153,13 +154,18 @@ func (m *machine) onScan(docs []document, read, now time.Time) {
 		seen[d.id] = struct{}{}
 	}
 	for id, e := range m.entries {
-		if _, ok := seen[id]; !ok && e.changed.Before(read) {
+		if _, ok := seen[id]; !ok && e.read.Before(read) {
 			m.out.fetch = append(m.out.fetch, id)
 		}
 	}
 	for id, f := range m.invalid {
-		if _, ok := seen[id]; !ok && f.changed.Before(read) {
+		if _, ok := seen[id]; !ok && f.read.Before(read) {
 			m.out.fetch = append(m.out.fetch, id)
+		}
+	}
+	for id, at := range m.gone {
+		if read.Sub(at) > callLimit { // no reading that old is on its way any more
+			delete(m.gone, id)
 		}
 	}
 	if first {
@@ -175,7 +181,7 @@ func (m *machine) onScan(docs []document, read, now time.Time) {
 // lookAtAll has every lease looked at that this node does not hold.
 func (m *machine) lookAtAll() {
 	for id, e := range m.entries {
-		if _, held := m.held[id]; !held && !e.claiming && e.session.Pollable() {
+		if _, held := m.held[id]; !held && m.asking[id] == nil && e.session.Pollable() {
 			m.out.look = append(m.out.look, id)
 		}
 	}
@@ -184,7 +190,7 @@ func (m *machine) lookAtAll() {
 // lookAtMine has the leases looked at that this node should hold and doesn't.
 func (m *machine) lookAtMine() {
 	for id, e := range m.entries {
-		if _, held := m.held[id]; e.mine && !held && !e.claiming && e.session.Pollable() {
+		if _, held := m.held[id]; e.mine && !held && m.asking[id] == nil && e.session.Pollable() {
 			m.out.look = append(m.out.look, id)
 		}
 	}

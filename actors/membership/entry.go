@@ -12,16 +12,13 @@ import (
 type entry struct {
 	session session.Session
 	name    planner.Name
-	changed time.Time // when its document was last read as different
+	read    time.Time // when its document was read that counts
 
 	// owner is who should have the session by the plan; mine says that it is this
 	// node.
 	owner string
 	mine  bool
 
-	// claiming is set while an acquire is in flight, for the reason why.
-	claiming bool
-	why      trigger
 	// wakeAt and wakeWhy are the appointment that counts.
 	wakeAt  time.Time
 	wakeWhy trigger
@@ -49,8 +46,18 @@ type entry struct {
 	declined  string
 }
 
-func newEntry(s session.Session, now time.Time) *entry {
-	return &entry{session: s, name: planner.NewName(s.ID), changed: now}
+func newEntry(s session.Session, read time.Time) *entry {
+	return &entry{session: s, name: planner.NewName(s.ID), read: read}
+}
+
+// ask is an acquire in flight. It belongs to the session's ID, not to its entry:
+// a document that was removed and put again must not lead to a second one.
+type ask struct {
+	why trigger
+	ttl time.Duration // as sent, whatever the document says by now
+	// freed says that an event told of the lease's end meanwhile: an answer that
+	// another has it may be older.
+	freed bool
 }
 
 // free forgets who held the lease.
@@ -99,5 +106,6 @@ type child struct {
 	// ended is set when it reported its end, released if the lease was given back.
 	ended, released bool
 	failure         bool // it was released after a failed poll
+	fault           bool // its poller failed
 	retryIn         time.Duration
 }

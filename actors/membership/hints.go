@@ -29,14 +29,12 @@ func (m *machine) onEvent(event redisevents.Event, now time.Time) {
 }
 
 // onGap looks at everything. A server that is new or was started anew may have
-// forgotten leases: their holders say so at once, all others wait one TTL.
+// forgotten leases: their holders say so at once, all others wait: see hold.
 func (m *machine) onGap(g redisevents.Gap, now time.Time) {
 	m.out.list, m.out.scan = true, true
 	if !g.Restarted {
 		return
 	}
 	m.out.renew = true
-	if hold := m.set.TTL - g.Uptime; hold > 0 {
-		m.holdUntil = now.Add(hold)
-	}
+	m.forgotAt = now.Add(-g.Uptime)
 }

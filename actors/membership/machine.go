@@ -15,8 +15,9 @@ type machine struct {
 	set Settings
 
 	fleet    fleet
-	entries  map[string]*entry // usable documents, by session
-	invalid  map[string]fault  // documents that can't be used, by session
+	entries  map[string]*entry    // usable documents, by session
+	invalid  map[string]fault     // documents that can't be used, by session
+	gone     map[string]time.Time // when documents were last read as absent
 	children map[uint64]*child
 	held     map[string]*child // by session
 	agenda   agenda
@@ -32,18 +33,18 @@ type machine struct {
 
 	// changedAt is when the set of members last changed.
 	changedAt time.Time
-	// holdUntil keeps sessions of others from being claimed after Redis may have
-	// forgotten them; pauseUntil keeps all, since Redis does not answer.
-	holdUntil, pauseUntil time.Time
-	misses                int // claims in a row without an answer
+	// forgotAt is when Redis may have forgotten leases: sessions of others are not
+	// claimed for a while. pauseUntil keeps all, since Redis does not answer.
+	forgotAt, pauseUntil time.Time
+	misses               int // claims in a row without an answer
 
 	stale    bool // the plan does not fit the view
 	planning bool
 	surplus  map[string]*entry // held here, but another should have them
 
-	claiming int // acquires in flight
-	moving   int // sessions being given up for balance
-	handing  int // grants being given back that got no leaseholder
+	asking  map[string]*ask // acquires in flight, by session
+	moving  int             // sessions being given up for balance
+	handing map[string]int  // releases under way without a leaseholder, by session
 
 	out orders
 }
@@ -85,6 +86,9 @@ func newMachine(set Settings, now time.Time) *machine {
 		fleet:     newFleet(set.Instance),
 		entries:   make(map[string]*entry),
 		invalid:   make(map[string]fault),
+		gone:      make(map[string]time.Time),
+		asking:    make(map[string]*ask),
+		handing:   make(map[string]int),
 		children:  make(map[uint64]*child),
 		held:      make(map[string]*child),
 		surplus:   make(map[string]*entry),
@@ -142,7 +146,7 @@ func (m *machine) next(now time.Time) time.Time {
 		}
 	}
 	earlier(m.agenda.next())
-	if !m.ready {
+	if !m.ready && m.informed() { // else an answer comes first
 		earlier(m.readyAt())
 	}
 	if len(m.surplus) > 0 && now.Before(m.changedAt.Add(settle)) {
@@ -161,9 +165,12 @@ func (m *machine) readyAt() time.Time {
 	return at
 }
 
+// informed reports whether fleet and sessions are known and the plan fits them.
+func (m *machine) informed() bool { return m.scanned && m.listed && !m.stale && !m.planning }
+
 // settleDown makes the node ready once it knows the fleet and the sessions.
 func (m *machine) settleDown(now time.Time) {
-	if m.ready || !m.scanned || !m.listed || m.stale || m.planning || now.Before(m.readyAt()) {
+	if m.ready || !m.informed() || now.Before(m.readyAt()) {
 		return
 	}
 	m.ready = true
@@ -185,9 +192,11 @@ func (m *machine) considerMine(now time.Time) {
 	}
 }
 
-// wake makes an appointment with a session, unless an earlier one stands.
+// wake makes an appointment with a session, unless an earlier one stands that does
+// as well. Only a fallback leads anywhere while the plan names another node.
 func (m *machine) wake(id string, e *entry, at time.Time, why trigger) {
-	if !e.wakeAt.IsZero() && !at.Before(e.wakeAt) {
+	useless := why == byFallback && e.wakeWhy != byFallback && !e.mine
+	if !e.wakeAt.IsZero() && !at.Before(e.wakeAt) && !useless {
 		return
 	}
 	e.wakeAt, e.wakeWhy = at, why
@@ -212,5 +221,5 @@ func (m *machine) onDrain() {
 
 // drained reports whether nothing is held and nothing under way.
 func (m *machine) drained() bool {
-	return m.draining && len(m.children) == 0 && m.claiming == 0 && m.handing == 0
+	return m.draining && len(m.children) == 0 && len(m.asking) == 0 && len(m.handing) == 0
 }

@@ -10,8 +10,12 @@ import (
 	"leasehold/actors/tree"
 )
 
-// remake is the timer's: it is time for a new pair.
-type remake struct{}
+type (
+	// remake is the timer's: it is time for a new pair.
+	remake struct{}
+	// kill stops the tree on purpose.
+	kill struct{}
+)
 
 // supervisorActor's fields belong to the actor's goroutine.
 type supervisorActor struct {
@@ -25,6 +29,8 @@ type supervisorActor struct {
 	membership *actor.PID
 	timer      *time.Timer
 	stopping   bool
+	reported   bool // how the tree ended
+	fenced     bool // as membership was told last
 }
 
 // Receive implements actor.Actor.
@@ -38,6 +44,10 @@ func (s *supervisorActor) Receive(c actor.Context) {
 		if s.timer != nil {
 			s.timer.Stop()
 		}
+		s.report(ErrTooManyFailures, ErrIncomplete) // a failure of its own
+	case *kill:
+		s.reported = true
+		c.Stop(c.Self())
 	case *actor.Terminated:
 		s.terminated(c, m.Who)
 	case *remake:
@@ -47,12 +57,21 @@ func (s *supervisorActor) Receive(c actor.Context) {
 	case *membership.Drain:
 		s.drain(c, m)
 	case *membership.Drained:
-		s.machine.drained = true
-		c.Stop(s.membership) // the renewer follows
-	case membership.Message:
 		if s.membership != nil {
-			c.Send(s.membership, m)
+			s.machine.drained = true
+			c.Stop(s.membership) // the renewer follows
 		}
+	case *membership.Fenced:
+		s.fenced = m.Fenced
+		s.pass(c, m)
+	case membership.Message:
+		s.pass(c, m)
+	}
+}
+
+func (s *supervisorActor) pass(c actor.Context, m membership.Message) {
+	if s.membership != nil {
+		c.Send(s.membership, m)
 	}
 }
 
@@ -61,6 +80,9 @@ func (s *supervisorActor) make(c actor.Context) {
 	s.epoch++
 	s.renewer = s.spawn(c, s.cfg.Renewer(), fmt.Sprintf("renewer.%d", s.epoch))
 	s.membership = s.spawn(c, s.cfg.Membership(s.renewer), fmt.Sprintf("membership.%d", s.epoch))
+	if s.fenced { // the new one has not heard of it
+		c.Send(s.membership, &membership.Fenced{Fenced: true})
+	}
 }
 
 func (*supervisorActor) spawn(c actor.Context, props *actor.Props, name string) *actor.PID {
@@ -73,12 +95,11 @@ func (*supervisorActor) spawn(c actor.Context, props *actor.Props, name string) 
 
 func (s *supervisorActor) drain(c actor.Context, m *membership.Drain) {
 	s.machine.draining = true
-	if s.membership == nil { // between two pairs nothing is held
-		s.machine.drained = true
+	if s.membership == nil && s.renewer == nil { // between two pairs
 		s.pairGone(c)
 		return
 	}
-	c.Send(s.membership, m)
+	s.pass(c, m)
 }
 
 // terminated follows the end of one of the pair: the other goes too, membership
@@ -109,13 +130,26 @@ func (s *supervisorActor) pairGone(c actor.Context) {
 	case again:
 		s.timer = tree.Self(c).After(wait, &remake{})
 	case giveUp:
-		s.failed <- ErrTooManyFailures
+		s.report(ErrTooManyFailures, ErrIncomplete)
 		c.Stop(c.Self())
 	case done:
-		s.ended <- nil
+		s.report(nil, nil)
 		c.Stop(c.Self())
 	case incomplete:
-		s.ended <- ErrIncomplete
+		s.report(nil, ErrIncomplete)
 		c.Stop(c.Self())
 	}
+}
+
+// report tells how the tree ended, once: to who waits for a failure, unless failed
+// is nil, and to who waits for a drain.
+func (s *supervisorActor) report(failed, ended error) {
+	if s.reported {
+		return
+	}
+	s.reported = true
+	if failed != nil {
+		s.failed <- failed
+	}
+	s.ended <- ended
 }

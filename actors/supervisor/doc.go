@@ -10,7 +10,8 @@
 //   - Renewer and membership live and die together: if one fails the other is
 //     stopped, all pollers with it, and a new pair is made after a growing wait,
 //     under new names. It claims like a new node would.
-//   - Too many failures in a window end the node, with the reason.
+//   - Too many failures in a window, or one of the supervisor's own, end the node,
+//     with the reason.
 //   - Stop order: membership hands its leases back, each after its poll has ended;
 //     then it stops, and the renewer last, since it carries the releases.
 //

@@ -14,8 +14,8 @@ import (
 // ErrTooManyFailures ends a node whose actors keep failing.
 var ErrTooManyFailures = errors.New("the node's actors keep failing")
 
-// ErrIncomplete says that a drain ended by a failure, so that leases may be left
-// to their TTL.
+// ErrIncomplete says that a drain ended by a failure, or found the pair failed, so
+// that leases may be left to their TTL.
 var ErrIncomplete = errors.New("the drain was cut short by a failure")
 
 // Running is a started tree. Its methods may be called from any goroutine.
@@ -84,6 +84,6 @@ func (r *Running) Kill() {
 	select {
 	case <-r.over:
 	default:
-		r.root.Stop(r.pid)
+		r.root.Send(r.pid, &kill{})
 	}
 }
