@@ -123,7 +123,10 @@ func (f *fleet) start(names ...string) []*node {
 
 // document is a session's document that polls the target.
 func (f *fleet) document(id, more string) string {
-	return fmt.Sprintf(`{"url":%q,"interval":%q%s}`, f.served.URL(id), f.plan.interval, more)
+	if !strings.Contains(more, `"interval"`) {
+		more += fmt.Sprintf(`,"interval":%q`, f.plan.interval)
+	}
+	return fmt.Sprintf(`{"url":%q%s}`, f.served.URL(id), more)
 }
 
 // put stores a session's document; an empty one means the usual.
@@ -181,9 +184,6 @@ func (f *fleet) known() []string {
 	defer f.mu.Unlock()
 	return slices.Sorted(maps.Keys(f.sessions))
 }
-
-// at is the moment on the target's clock.
-func (f *fleet) at(moment time.Time) time.Duration { return f.target.Now() - time.Since(moment) }
 
 // holders reads who has which session's lease now; free ones are left out.
 func (f *fleet) holders() map[string]string {
@@ -288,7 +288,7 @@ func (f *fleet) safe(need int) {
 }
 
 // wait lets the fleet work for a while.
-func (f *fleet) wait(d time.Duration) { time.Sleep(d) }
+func wait(d time.Duration) { time.Sleep(d) }
 
 // keysLike lists the keys of a pattern.
 func (f *fleet) keysLike(pattern string) []string {

@@ -103,7 +103,3 @@ func (j *journal) tail(n int) string {
 func event(name string) func(line) bool {
 	return func(l line) bool { return l.Event == name }
 }
-
-func since(at time.Time) func(line) bool {
-	return func(l line) bool { return !l.Time.Before(at) }
-}

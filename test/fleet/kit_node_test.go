@@ -16,6 +16,9 @@ const (
 	exitLimit  = 40 * time.Second
 	tick       = 5 * time.Millisecond
 	tailLines  = 25
+
+	sigterm = syscall.SIGTERM
+	sigint  = syscall.SIGINT
 )
 
 // node is one process of a fleet.

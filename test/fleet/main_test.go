@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/redis/go-redis/v9/logging"
 )
 
 // binary is the program under trial, built once.
@@ -14,6 +16,7 @@ var binary string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
+	logging.Disable() // a Redis that a trial stops is no news
 	dir, err := os.MkdirTemp("", "fleet")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

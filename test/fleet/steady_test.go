@@ -19,7 +19,7 @@ func TestThreeNodesShareNineSessionsAndPollEachOnceAnInterval(t *testing.T) {
 	}
 
 	w := check.Window{From: f.target.Now()}
-	f.wait(11 * f.plan.interval)
+	wait(11 * f.plan.interval)
 	w.To = f.target.Now()
 	h := f.history()
 	f.pass("steady state", check.All(
@@ -44,7 +44,7 @@ func TestFiveNodesAtOnceAcquireEachOfTenSessionsOnce(t *testing.T) {
 	if got := loads(held, nodes); !slices.Equal(got, []int{2, 2, 2, 2, 2}) {
 		t.Errorf("loads are %v", got)
 	}
-	f.wait(3 * time.Second)
+	wait(3 * time.Second)
 
 	taken := map[string]int{}
 	for _, c := range changes() {
@@ -74,7 +74,7 @@ func TestTenNodesShareAHundredSessions(t *testing.T) {
 		t.Errorf("loads are %v", got)
 	}
 	w := check.Window{From: f.target.Now()}
-	f.wait(3 * f.plan.interval)
+	wait(3 * f.plan.interval)
 	w.To = f.target.Now()
 	h := f.history()
 	f.pass("ten nodes", check.All(

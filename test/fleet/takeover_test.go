@@ -14,7 +14,7 @@ func TestSessionsOfAKilledNodeArePolledAgainInTime(t *testing.T) {
 	nodes := f.start("a", "b", "c")
 	held := f.settled(10*time.Second, nodes...)
 	changes := f.watch("set", "expired")
-	f.wait(2 * f.plan.interval)
+	wait(2 * f.plan.interval)
 	victim := nodes[0]
 	lost := of(held, victim)
 
@@ -22,7 +22,7 @@ func TestSessionsOfAKilledNodeArePolledAgainInTime(t *testing.T) {
 	dead := f.target.Now()
 	deadlines := f.deadlines(lost)
 	bound := f.plan.ttl + f.plan.interval + 200*time.Millisecond
-	f.wait(bound + f.plan.interval)
+	wait(bound + f.plan.interval)
 	end := f.target.Now()
 
 	h := f.history()
@@ -38,12 +38,12 @@ func TestSessionsOfAKilledNodeArePolledAgainInTime(t *testing.T) {
 		t.Errorf("%d leases moved when %d had to: %v", len(moves), len(lost), moves)
 	}
 
-	late := f.takeovers(changes(), deadlines)
+	late := takeovers(changes(), deadlines)
 	if len(late) != len(lost) {
 		t.Errorf("%d leases of the dead node were seen to be taken, of %d", len(late), len(lost))
 	}
 	t.Logf("%d leases taken after their own deadlines: p50 %s, max %s", len(late), median(late), most(late))
-	t.Logf("first polls after the kill: %s", f.firstPolls(h, lost, dead))
+	t.Logf("first polls after the kill: %s", firstPolls(h, lost, dead))
 }
 
 // deadlines reads when each lease runs out.
@@ -61,7 +61,7 @@ func (f *fleet) deadlines(ids []string) map[string]time.Time {
 }
 
 // takeovers returns how long after its deadline each lease was taken.
-func (f *fleet) takeovers(changes []change, deadlines map[string]time.Time) []time.Duration {
+func takeovers(changes []change, deadlines map[string]time.Time) []time.Duration {
 	var late []time.Duration
 	done := map[string]bool{}
 	for _, c := range changes {
@@ -74,7 +74,7 @@ func (f *fleet) takeovers(changes []change, deadlines map[string]time.Time) []ti
 }
 
 // firstPolls tells after what time the sessions were polled.
-func (f *fleet) firstPolls(h check.History, ids []string, after time.Duration) string {
+func firstPolls(h check.History, ids []string, after time.Duration) string {
 	first := map[string]time.Duration{}
 	for _, p := range h.Polls { // in the order of their starts
 		if _, ok := first[p.Session]; !ok && p.From > after && slices.Contains(ids, p.Session) {
@@ -95,7 +95,7 @@ func TestLeasesOfAStoppedNodeAreHandedOverAtOnce(t *testing.T) {
 	held := f.settled(10*time.Second, nodes...)
 	changes := f.watch("del", "set")
 	w := check.Window{From: f.target.Now()}
-	f.wait(2 * f.plan.interval)
+	wait(2 * f.plan.interval)
 	gone := nodes[0]
 	theirs := of(held, gone)
 
@@ -112,7 +112,7 @@ func TestLeasesOfAStoppedNodeAreHandedOverAtOnce(t *testing.T) {
 	if left := f.keysLike(f.keys.Node(gone.id)); len(left) != 0 {
 		t.Errorf("the heartbeat is left: %v", left)
 	}
-	f.wait(3 * f.plan.interval)
+	wait(3 * f.plan.interval)
 	w.To = f.target.Now()
 
 	released, handed := f.handovers(changes(), theirs, asked)
@@ -155,14 +155,14 @@ func TestAThirdNodeGetsItsShareOfTenSessions(t *testing.T) {
 	nodes := f.start("a", "b")
 	f.settled(10*time.Second, nodes...)
 	w := check.Window{From: f.target.Now()}
-	f.wait(2 * f.plan.interval)
+	wait(2 * f.plan.interval)
 	before := f.holders()
 
 	nodes = append(nodes, f.start("c")...)
 	joined := time.Now()
 	after := f.settled(2*f.plan.ttl, nodes...)
 	t.Logf("shared again %s after it was ready, a second of quiet included", time.Since(joined).Round(time.Millisecond))
-	f.wait(2 * f.plan.interval)
+	wait(2 * f.plan.interval)
 	w.To = f.target.Now()
 
 	if got := loads(after, nodes); !slices.Equal(got, []int{3, 3, 4}) {
