@@ -159,6 +159,7 @@ func (h *holderActor) quit(c actor.Context) {
 	}
 	h.unhook()
 	h.cell.Kill(errStopped)
+	h.machine.phase = over // the poller's end, which follows, gives nothing back
 	c.Send(h.deps.Renewer, &renewer.Untrack{Grant: h.cfg.Term.Grant})
 }
 
