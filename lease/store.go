@@ -96,7 +96,8 @@ type Ledger interface {
 	// Begin records the start of a poll, if the grant holds, no other poll of the
 	// session is in flight and the session is due.
 	Begin(ctx context.Context, g Grant, slot Slot) (Start, error)
-	// Finish records the end of a poll that Begin let start.
+	// Finish records the end of a poll that Begin let start, once: a repetition, or
+	// one that comes after the next start, changes nothing and succeeds.
 	Finish(ctx context.Context, g Grant, r Result) error
 }
 
@@ -128,7 +129,7 @@ type Result struct {
 	Status   int
 	Bytes    int64
 	Due      time.Time // the slot that the poll served
-	Started  time.Time
+	Started  time.Time // as Begin answered: it names the poll
 	Duration time.Duration
 
 	NextDue  time.Time

@@ -88,9 +88,9 @@ func BenchmarkBeginFinish(b *testing.B) {
 				var wg sync.WaitGroup
 				for _, g := range grants {
 					wg.Go(func() {
-						_, err := s.Begin(b.Context(), g, slot)
+						start, err := s.Begin(b.Context(), g, slot)
 						if err == nil {
-							err = s.Finish(b.Context(), g, lease.Result{OK: true, Class: "success", Status: 200})
+							err = s.Finish(b.Context(), g, lease.Result{Started: start.At, OK: true, Class: "success", Status: 200})
 						}
 						if err != nil {
 							b.Error(err)

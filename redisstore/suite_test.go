@@ -42,6 +42,7 @@ func fixture(c redis.UniversalClient, sleep func(time.Duration)) *leasetest.Fixt
 		}),
 		Keys:   rediskey.Default(),
 		Stream: stream,
+		Apart:  isCluster(c),
 		Sleep:  sleep,
 		Foreign: func() []string {
 			mu.Lock()
@@ -64,6 +65,11 @@ func fixture(c redis.UniversalClient, sleep func(time.Duration)) *leasetest.Fixt
 			return c.Do(ctx, args...).Err()
 		},
 	}
+}
+
+func isCluster(c redis.UniversalClient) bool {
+	_, ok := c.(*redis.ClusterClient)
+	return ok
 }
 
 var _ = Describe("on miniredis in a bubble", func() {

@@ -28,6 +28,9 @@ type Fixture struct {
 	Keys  rediskey.Keys
 	// Stream is the key of the stream of results.
 	Stream string
+	// Apart says that the stream is appended to outside the fenced write, as in a
+	// cluster: a repetition appends again then, since the first may have been lost.
+	Apart bool
 	// Do runs a raw command on the server that owns its first key; a missing reply
 	// is nil without an error.
 	Do func(ctx context.Context, args ...any) (any, error)

@@ -56,7 +56,7 @@ func beginSpecs(run Runner) {
 
 	it(run, "keeps a successor from polling while the predecessor's poll may be in flight", func(ctx context.Context, g Gomega, f *Fixture) {
 		old := f.take(ctx, g, "n1", "s", long)
-		_, err := f.Store.Begin(ctx, old, slot)
+		begun, err := f.Store.Begin(ctx, old, slot)
 		g.Expect(err).NotTo(HaveOccurred())
 		f.raw(ctx, g, "DEL", f.Keys.Lease("s"))
 		now := f.take(ctx, g, "n2", "s", long)
@@ -65,7 +65,7 @@ func beginSpecs(run Runner) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(start.Wait).To(BeNumerically("~", slot.Bound-2*slot.Interval, time.Second))
 		// The old poll has ended: its result is refused, and nobody waits for it.
-		g.Expect(f.Store.Finish(ctx, old, lease.Result{OK: true})).To(MatchError(lease.ErrLost))
+		g.Expect(f.Store.Finish(ctx, old, lease.Result{Started: begun.At, OK: true})).To(MatchError(lease.ErrLost))
 		start, err = f.Store.Begin(ctx, now, slot)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(start.Wait).To(BeZero())
@@ -98,7 +98,7 @@ func beginSpecs(run Runner) {
 		grant := f.take(ctx, g, "n1", "s", long)
 		first, err := f.Store.Begin(ctx, grant, lease.Slot{Interval: time.Hour, Bound: time.Second})
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(f.Store.Finish(ctx, grant, lease.Result{OK: true, NextDue: first.At.Add(time.Hour)})).To(Succeed())
+		g.Expect(f.Store.Finish(ctx, grant, lease.Result{OK: true, Started: first.At, NextDue: first.At.Add(time.Hour)})).To(Succeed())
 		start, err := f.Store.Begin(ctx, grant, lease.Slot{Interval: short, Bound: time.Second})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(start.Wait).To(BeNumerically("<=", short))
@@ -115,6 +115,10 @@ func beginSpecs(run Runner) {
 		start, err := f.Store.Begin(ctx, grant, slot)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(start.Wait).To(BeNumerically("<=", slot.Interval))
+		f.Sleep(slot.Interval + time.Millisecond)
+		start, err = f.Store.Begin(ctx, grant, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(start.Wait).To(BeZero())
 	})
 
 	it(run, "takes a lease without expiry for one that outlives the poll", func(ctx context.Context, g Gomega, f *Fixture) {
@@ -155,7 +159,7 @@ func beginSpecs(run Runner) {
 						worst.Store(max(worst.Load(), flying.Add(1)))
 						f.Sleep(2 * time.Millisecond)
 						flying.Add(-1)
-						_ = f.Store.Finish(ctx, grant, lease.Result{OK: true, NextDue: start.At.Add(time.Millisecond)})
+						_ = f.Store.Finish(ctx, grant, lease.Result{OK: true, Started: start.At, NextDue: start.At.Add(time.Millisecond)})
 					}
 					_, _ = f.Do(ctx, "DEL", f.Keys.Lease("s"))
 				}
@@ -213,38 +217,54 @@ func finishSpecs(run Runner) {
 		g.Expect(again.Wait).To(BeZero())
 		g.Expect(again.Failures).To(Equal(3))
 		g.Expect(again.Due).To(Equal(start.At))
-		g.Expect(f.Store.Finish(ctx, now, lease.Result{OK: true, NextDue: again.At.Add(time.Second)})).To(Succeed())
+		g.Expect(f.Store.Finish(ctx, now, lease.Result{OK: true, Started: again.At, NextDue: again.At.Add(time.Second)})).To(Succeed())
 		g.Expect(f.field(ctx, g, "retry_at")).To(BeNil())
-	})
-
-	it(run, "may be repeated", func(ctx context.Context, g Gomega, f *Fixture) {
-		grant := f.take(ctx, g, "n1", "s", long)
-		start, err := f.Store.Begin(ctx, grant, slot)
-		g.Expect(err).NotTo(HaveOccurred())
-		r := lease.Result{OK: true, NextDue: start.At.Add(time.Second)}
-		g.Expect(f.Store.Finish(ctx, grant, r)).To(Succeed())
-		g.Expect(f.Store.Finish(ctx, grant, r)).To(Succeed())
-		g.Expect(f.number(ctx, g, "due")).To(Equal(r.NextDue.UnixMilli()))
 	})
 
 	it(run, "refuses an old token and changes nothing but that poll's own mark", func(ctx context.Context, g Gomega, f *Fixture) {
 		old := f.take(ctx, g, "n1", "s", long)
 		g.Expect(f.release(ctx, old)).To(Succeed())
 		now := f.take(ctx, g, "n1", "s", long)
-		_, err := f.Store.Begin(ctx, now, slot)
+		begun, err := f.Store.Begin(ctx, now, slot)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(f.Store.Finish(ctx, old, lease.Result{OK: true, Class: "old"})).To(MatchError(lease.ErrLost))
+		g.Expect(f.Store.Finish(ctx, old, lease.Result{Started: begun.At, OK: true, Class: "old"})).To(MatchError(lease.ErrLost))
 		g.Expect(f.number(ctx, g, "busy")).To(Equal(int64(now.Token)))
 		g.Expect(f.field(ctx, g, "class")).To(BeNil())
 		g.Expect(f.raw(ctx, g, "EXISTS", f.Stream)).To(Equal(int64(0)))
 	})
 
+	it(run, "changes nothing when it is repeated, or comes after the next poll began", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", long)
+		first, err := f.Store.Begin(ctx, grant, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		result := lease.Result{OK: true, Class: "success", Started: first.At, NextDue: first.At.Add(slot.Interval)}
+		entries := func(apart int64) {
+			want := int64(1)
+			if f.Apart {
+				want = apart
+			}
+			g.Expect(f.raw(ctx, g, "XLEN", f.Stream)).To(Equal(want))
+		}
+		g.Expect(f.Store.Finish(ctx, grant, result)).To(Succeed())
+		entries(1)
+		g.Expect(f.Store.Finish(ctx, grant, result)).To(Succeed())
+		entries(2)
+
+		f.Sleep(slot.Interval + time.Millisecond)
+		second, err := f.Store.Begin(ctx, grant, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(second.Wait).To(BeZero())
+		g.Expect(f.Store.Finish(ctx, grant, result)).To(Succeed())
+		g.Expect(f.number(ctx, g, "busy")).To(Equal(int64(grant.Token)), "the second poll is still in flight")
+		entries(3)
+	})
+
 	it(run, "refuses when the lease ran out, though nobody else took it", func(ctx context.Context, g Gomega, f *Fixture) {
 		grant := f.take(ctx, g, "n1", "s", short)
-		_, err := f.Store.Begin(ctx, grant, slot)
+		begun, err := f.Store.Begin(ctx, grant, slot)
 		g.Expect(err).NotTo(HaveOccurred())
 		f.Sleep(short + 2*time.Millisecond)
-		g.Expect(f.Store.Finish(ctx, grant, lease.Result{OK: true, Class: "late"})).To(MatchError(lease.ErrLost))
+		g.Expect(f.Store.Finish(ctx, grant, lease.Result{Started: begun.At, OK: true, Class: "late"})).To(MatchError(lease.ErrLost))
 		g.Expect(f.field(ctx, g, "busy")).To(BeNil())
 		g.Expect(f.field(ctx, g, "class")).To(BeNil())
 	})
@@ -252,9 +272,9 @@ func finishSpecs(run Runner) {
 	it(run, "records the result where the stream's key is foreign, and reports that", func(ctx context.Context, g Gomega, f *Fixture) {
 		f.raw(ctx, g, "SET", f.Stream, "mine")
 		grant := f.take(ctx, g, "n1", "s", long)
-		_, err := f.Store.Begin(ctx, grant, slot)
+		begun, err := f.Store.Begin(ctx, grant, slot)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(f.Store.Finish(ctx, grant, lease.Result{OK: true, Class: "success"})).To(Succeed())
+		g.Expect(f.Store.Finish(ctx, grant, lease.Result{Started: begun.At, OK: true, Class: "success"})).To(Succeed())
 		g.Expect(f.field(ctx, g, "class")).To(Equal("success"))
 		g.Expect(f.raw(ctx, g, "GET", f.Stream)).To(Equal("mine"))
 		g.Expect(f.Foreign()).To(ContainElement(f.Stream))
@@ -267,8 +287,10 @@ func finishSpecs(run Runner) {
 
 	it(run, "keeps an error's text short and valid", func(ctx context.Context, g Gomega, f *Fixture) {
 		grant := f.take(ctx, g, "n1", "s", long)
+		begun, err := f.Store.Begin(ctx, grant, slot)
+		g.Expect(err).NotTo(HaveOccurred())
 		text := strings.Repeat("é", 2000)
-		g.Expect(f.Store.Finish(ctx, grant, lease.Result{Error: "x" + text})).To(Succeed())
+		g.Expect(f.Store.Finish(ctx, grant, lease.Result{Started: begun.At, Error: "x" + text})).To(Succeed())
 		kept := f.field(ctx, g, "error").(string)
 		g.Expect(len(kept)).To(BeNumerically("<=", 600))
 		g.Expect(kept).To(HavePrefix("xéé"))

@@ -40,11 +40,15 @@ if last and tonumber(s[4] or '') ~= interval then
   due = last + interval
   redis.call('HSET', KEYS[2], 'due', ms(due), 'interval', ms(interval))
 end
--- A slot this far off was written by a clock that has been set back since.
+-- A slot or a retry this far off was written by a clock that has been set back.
 if due > now + 2 * interval then
   due = now + interval
+  redis.call('HSET', KEYS[2], 'due', ms(due))
 end
-retry_at = math.min(retry_at, now + interval)
+if retry_at > now + interval then
+  retry_at = now + interval
+  redis.call('HSET', KEYS[2], 'retry_at', ms(retry_at))
+end
 local wait = math.max(due, retry_at) - now
 if wait > 0 then
   if busy == token and busy_until > now and last then

@@ -6,22 +6,27 @@
 --       [5] retry not before ms, or ''  [6] failures  [7] ok '1' or '0'  [8] class
 --       [9] error  [10] status  [11] duration ms  [12] bytes  [13] started ms
 --       [14] session  [15] most entries of the stream
--- Returns {1} recorded, {2, error} recorded but not appended to the stream,
+-- Returns {1} recorded (now or before), {2, error} recorded but not appended to the stream,
 --       {0, holder} refused, {-1} a key has a foreign type
 --
 -- Invariant: a result with an old token changes nothing but the poll's own mark
--- that it is in flight, which a successor need not wait for any more.
+-- that it is in flight, which a successor need not wait for any more. A repetition
+-- (the reply was lost), or one that comes late, changes nothing.
 local holder = redis.pcall('GET', KEYS[1])
-local s = redis.pcall('HMGET', KEYS[2], 'version', 'busy', 'interval')
+local s = redis.pcall('HMGET', KEYS[2], 'version', 'busy', 'interval', 'last')
 if foreign(holder) or foreign(s) then
   return {-1}
 end
 local me, token = ARGV[1], ARGV[2]
-if s[2] == token then
+local current = s[2] == token and s[4] == ARGV[13]
+if current then
   redis.call('HDEL', KEYS[2], 'busy', 'busy_until', 'busy_max')
 end
 if holder ~= me or s[1] ~= token then
   return {0, holder or ''}
+end
+if not current then
+  return {1}
 end
 
 local function set(field, value)
