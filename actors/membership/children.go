@@ -56,13 +56,15 @@ func (m *machine) afterEnd(c *child, e *entry, now time.Time) {
 			m.consider(c.session, e, byEvent, now)
 			return
 		}
-		m.fallBack(c.session, e, now)
+		// Should those who ought to have it have no room, it comes back here.
+		m.takeTurn(c.session, e, min(m.rank(e), fallbacks+1), now)
 	default: // lost, or a fault of the leaseholder or its poller
 		if !c.ended || c.fault {
 			e.notBefore = now.Add(growing(e.failures))
 			e.failures++
 		}
 		e.freedAt = time.Time{}
+		e.oursUntil = now.Add(m.set.Margin)
 		if e.mine {
 			m.consider(c.session, e, byTimer, now)
 			return

@@ -25,7 +25,7 @@ func (m *machine) consider(id string, e *entry, why trigger, now time.Time) {
 		m.wake(id, e, e.heldUntil.Add(touchAfter), byTimer)
 		return
 	}
-	if at := m.barred(e); now.Before(at) {
+	if at := m.barred(e, now); now.Before(at) {
 		m.wake(id, e, at, why)
 		return
 	}
@@ -38,12 +38,12 @@ func (m *machine) consider(id string, e *entry, why trigger, now time.Time) {
 }
 
 // barred returns until when this node must not claim a session.
-func (m *machine) barred(e *entry) time.Time {
+func (m *machine) barred(e *entry, now time.Time) time.Time {
 	at := m.pauseUntil
 	if e.notBefore.After(at) {
 		at = e.notBefore
 	}
-	if !e.ours && !m.forgotAt.IsZero() {
+	if !e.stillOurs(now) && !m.forgotAt.IsZero() {
 		if until := m.forgotAt.Add(m.hold(e)); until.After(at) {
 			at = until
 		}
@@ -95,8 +95,13 @@ func (m *machine) fallBack(id string, e *entry, now time.Time) {
 		return // the plan is on its way, or settleDown comes back to it
 	}
 	if rank := m.rank(e); rank <= fallbacks {
-		m.wake(id, e, now.Add(time.Duration(rank)*rankDelay), byFallback)
+		m.takeTurn(id, e, rank, now)
 	}
+}
+
+// takeTurn makes an appointment to try a session after the nodes that rank before.
+func (m *machine) takeTurn(id string, e *entry, rank int, now time.Time) {
+	m.wake(id, e, now.Add(time.Duration(rank)*rankDelay), byFallback)
 }
 
 // onOutcomes takes in the answers to claims that were sent at sent.
@@ -195,13 +200,14 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 		return
 	}
 	first := o.Wait
-	if o.Fresh && !e.ours && e.holder != "" {
+	if o.Fresh && !e.stillOurs(now) && e.holder != "" {
 		// Redis forgot a lease that another had: a poll may still be in flight.
 		first = max(first, m.ttl(e))
 	}
 	m.noteTakeover(o, e, a, now)
 	e.free()
-	e.ours, e.freedAt = true, time.Time{}
+	e.own()
+	e.freedAt = time.Time{}
 	m.makeChild(e, a, grant, first, sent)
 	if a.why == byFallback && !e.mine {
 		e.keep = min(max(m.set.Reconcile, 2*e.keep), 8*m.set.Reconcile)
@@ -297,7 +303,7 @@ func (m *machine) onStatuses(statuses []lease.Status, now time.Time) {
 		case s.Holder == m.set.Instance:
 			// A claim without an answer took it, or a leaseholder lost trust in it.
 			e.free()
-			e.ours = true
+			e.own()
 			m.consider(s.Session, e, byScan, now)
 		case s.Holder != "":
 			m.noteHolder(s.Session, e, s.Holder, s.Remaining, now)
@@ -305,10 +311,10 @@ func (m *machine) onStatuses(statuses []lease.Status, now time.Time) {
 				m.wake(s.Session, e, e.heldUntil.Add(touchAfter), byTimer)
 			}
 		case e.mine:
-			e.free()
 			m.consider(s.Session, e, byScan, now)
 		default:
-			m.fallBack(s.Session, e, now)
+			// Free at a scan: the nodes before may have no room, so all take turns.
+			m.takeTurn(s.Session, e, m.rank(e), now)
 		}
 	}
 }

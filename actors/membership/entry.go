@@ -33,8 +33,10 @@ type entry struct {
 	unbounded      string
 	unboundedSince time.Time
 
-	// ours says that this node was the last known holder.
-	ours bool
+	// ours says that this node was the last known holder. Once lost that is believed
+	// until oursUntil: later another may have come and gone.
+	ours      bool
+	oursUntil time.Time // zero while it is held
 	// notBefore keeps this node from claiming: it stands back, or backs off.
 	notBefore time.Time
 	failures  int // leaseholders in a row that ended by a fault
@@ -58,6 +60,14 @@ type ask struct {
 	// freed says that an event told of the lease's end meanwhile: an answer that
 	// another has it may be older.
 	freed bool
+}
+
+// own books that this node has the lease.
+func (e *entry) own() { e.ours, e.oursUntil = true, time.Time{} }
+
+// stillOurs reports whether nobody can have had the lease after this node.
+func (e *entry) stillOurs(now time.Time) bool {
+	return e.ours && (e.oursUntil.IsZero() || now.Before(e.oursUntil))
 }
 
 // free forgets who held the lease.

@@ -29,12 +29,14 @@ func (m *machine) onEvent(event redisevents.Event, now time.Time) {
 }
 
 // onGap looks at everything. A server that is new or was started anew may have
-// forgotten leases: their holders say so at once, all others wait: see hold.
+// forgotten leases: their holders say so at once, all others wait: see hold. The
+// wait counts from now, whatever the server's uptime: a promoted replica has been
+// up for long.
 func (m *machine) onGap(g redisevents.Gap, now time.Time) {
 	m.out.list, m.out.scan = true, true
 	if !g.Restarted {
 		return
 	}
 	m.out.renew = true
-	m.forgotAt = now.Add(-g.Uptime)
+	m.forgotAt = now
 }

@@ -45,7 +45,7 @@ const (
 	// sleepCheck is how often the clocks are compared, sleepJump by how much the
 	// wall clock must have run ahead to be believed.
 	sleepCheck = time.Second
-	sleepJump  = time.Second
+	sleepJump  = 200 * time.Millisecond
 
 	// firstRetry and mostRetry bound the growing wait between retries.
 	firstRetry = 100 * time.Millisecond
