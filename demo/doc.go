@@ -21,8 +21,9 @@
 //
 // # Not promised
 //
-// That a fleet of many thousand sessions is polled often: the embedded Redis shares
-// the machine, so that polls become rarer as there are more sessions.
+// That many sessions are polled often: the whole fleet shares the machine, so that
+// polls become rarer as there are more sessions. The embedded Redis bears only
+// [MaxSessionsEmbedded].
 //
 // # On failure
 //

@@ -37,7 +37,7 @@ start; the keys are removed at the end.`,
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&c.Nodes, "nodes", 3, fmt.Sprintf("number of nodes, 1 to %d", demo.MaxNodes))
-	flags.IntVar(&c.Sessions, "sessions", 24, fmt.Sprintf("number of sessions, 1 to %d", demo.MaxSessions))
+	flags.IntVar(&c.Sessions, "sessions", 24, fmt.Sprintf("number of sessions, 1 to %d; with --redis to %d", demo.MaxSessionsEmbedded, demo.MaxSessions))
 	flags.DurationVar(&c.Duration, "duration", 0, "end after this time, such as 20s (default: go on until Ctrl-C)")
 	flags.StringVar(&url, "redis", "", "URL of a Redis to use, such as redis://127.0.0.1:6379/0 (default: an embedded one)")
 	return cmd
@@ -46,6 +46,9 @@ start; the keys are removed at the end.`,
 // demo runs a demo by its flags and the signals.
 func (a *app) demo(ctx context.Context, c demo.Config, url string) exitCode {
 	logging.Disable() // as in newRedis
+	if url != "" {
+		c.Redis = &demo.Redis{URL: url} // connected to when all else is right
+	}
 	if err := c.Validate(); err != nil {
 		fmt.Fprintf(a.stderr, "leasehold: %s\nSee 'leasehold demo --help'.\n", strings.ReplaceAll(err.Error(), "\n", "\nleasehold: "))
 		return exitUsage
@@ -56,7 +59,7 @@ func (a *app) demo(ctx context.Context, c demo.Config, url string) exitCode {
 		return exitFailure
 	}
 	c.Program = program
-	if url == "" {
+	if c.Redis == nil {
 		return a.superviseDemo(ctx, c)
 	}
 	return a.demoOn(ctx, c, url)
