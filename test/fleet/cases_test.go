@@ -16,6 +16,7 @@ import (
 
 // Events of another logical database are none of ours (spring-data-redis#1612).
 func TestEventsOfAnotherDatabaseChangeNothing(t *testing.T) {
+	t.Parallel()
 	for ours, theirs := range map[int]int{0: 3, 2: 0} {
 		t.Run(fmt.Sprintf("fleet in %d, noise in %d", ours, theirs), func(t *testing.T) {
 			t.Parallel()
