@@ -9,6 +9,18 @@ import (
 // ErrLost says that a grant is no longer the one that Redis holds.
 var ErrLost = errors.New("lease is no longer held")
 
+// LostError is ErrLost, with what is there instead.
+type LostError struct {
+	Reason string
+	Holder string // who has the lease; empty when nobody or unknown
+}
+
+// Error says what was found.
+func (e *LostError) Error() string { return ErrLost.Error() + ": " + e.Reason }
+
+// Is makes a LostError an ErrLost.
+func (*LostError) Is(target error) bool { return target == ErrLost }
+
 // ErrForeign says that a key of the session has a type that the fleet does not
 // write. Such a key belongs to somebody else and is never touched.
 var ErrForeign = errors.New("key has a foreign type")

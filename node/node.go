@@ -59,6 +59,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 
 	n.running.Go(func() { n.heart.Run(ctx) })
 	n.running.Go(n.listen)
+	n.running.Go(func() { n.warnOfEviction(ctx) })
 	return n, nil
 }
 

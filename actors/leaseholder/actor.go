@@ -169,7 +169,11 @@ func (h *holderActor) noteLoss(cause error) {
 		h.deps.Log.Emit(eventlog.LeaseExpired{Session: g.Session, Version: int64(g.Token), Reason: cause.Error()})
 		return
 	}
-	h.deps.Log.Emit(eventlog.LeaseLost{Session: g.Session, Version: int64(g.Token), Reason: cause.Error()})
+	lost := eventlog.LeaseLost{Session: g.Session, Version: int64(g.Token), Reason: cause.Error()}
+	if loss, ok := errors.AsType[*lease.LostError](cause); ok {
+		lost.Reason, lost.Holder = loss.Reason, loss.Holder
+	}
+	h.deps.Log.Emit(lost)
 }
 
 func (h *holderActor) noteReleased(err error) {

@@ -3,7 +3,6 @@ package renewer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -73,11 +72,11 @@ func renew(ctx context.Context, store lease.Store, batch []*tracked, ttl, margin
 func lossOf(v lease.Verdict) error {
 	switch {
 	case errors.Is(v.Err, lease.ErrForeign):
-		return fmt.Errorf("%w: the lease key was overwritten: %w", lease.ErrLost, v.Err)
+		return &lease.LostError{Reason: "the lease key was overwritten with a foreign type"}
 	case v.Holder == "":
-		return fmt.Errorf("%w: the lease key is missing", lease.ErrLost)
+		return &lease.LostError{Reason: "the lease key is missing"}
 	default:
-		return fmt.Errorf("%w: held by %q", lease.ErrLost, v.Holder)
+		return &lease.LostError{Reason: "another has it, or a newer token", Holder: v.Holder}
 	}
 }
 

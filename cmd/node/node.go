@@ -52,14 +52,13 @@ func runNode(ctx context.Context, stop <-chan string, n nodeSpec) exitCode {
 
 // work runs the node on a Redis that answered.
 func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.UniversalClient) exitCode {
-	begun := time.Now()
 	polls := httppoll.New(httppoll.Config{
 		Version: build().version, MaxBody: n.cfg.PollMaxBody, Concurrency: n.cfg.PollConcurrency,
 	})
 	defer polls.Close()
 	running, err := node.Start(ctx, n.assembly(client, polls))
 	if err != nil {
-		n.log.Emit(eventlog.NodeStopped{Reason: err.Error(), Duration: time.Since(begun)})
+		n.log.Emit(eventlog.NodeStopped{Reason: err.Error()})
 		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
 		return exitFailure
 	}
@@ -72,21 +71,23 @@ func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.Uni
 	defer server.close()
 	n.log.Emit(eventlog.NodeReady{HTTPAddr: server.addr, Redis: n.cfg.Shown()["LEASEHOLD_REDIS_URL"]})
 
-	code, reason := n.await(ctx, stop, running, server)
-	n.log.Emit(eventlog.NodeStopped{Reason: reason, LeasesLeft: running.Leases(), Duration: time.Since(begun)})
-	return code
+	return n.await(ctx, stop, running, server)
 }
 
 // await waits for a reason to stop, and drains the node.
-func (n nodeSpec) await(ctx context.Context, stop <-chan string, running *node.Node, server *server) (exitCode, string) {
+func (n nodeSpec) await(ctx context.Context, stop <-chan string, running *node.Node, server *server) exitCode {
 	select {
 	case err := <-running.Failed():
 		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
-		return exitFailure, err.Error()
+		n.log.Emit(eventlog.NodeStopped{Reason: err.Error(), LeasesLeft: running.Leases()})
+		return exitFailure
 	case reason := <-stop:
+		began := time.Now()
 		n.log.Emit(eventlog.NodeDraining{Reason: reason, Leases: running.Leases()})
 		server.draining()
-		return n.drain(ctx, running, reason)
+		code, reason := n.drain(ctx, running, reason)
+		n.log.Emit(eventlog.NodeStopped{Reason: reason, LeasesLeft: running.Leases(), Duration: time.Since(began)})
+		return code
 	}
 }
 
