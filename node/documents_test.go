@@ -14,6 +14,7 @@ var _ = Describe("session documents", func() {
 	It("polls a new one within 250 ms, and stops at once when it goes", func() {
 		bubble.Run(func(g Gomega) {
 			f := nodetest.New(g)
+			defer f.Stop()
 			f.Start()
 			f.Start()
 			bubble.Sleep(20 * time.Second)
@@ -31,13 +32,13 @@ var _ = Describe("session documents", func() {
 				g.Expect(p.Start).To(BeTemporally("<", gone.Add(100*time.Millisecond)))
 			}
 			g.Expect(f.Mini.Keys()).NotTo(ContainElement(ContainSubstring("poll:state:")))
-			f.Stop()
 		})
 	})
 
 	It("takes a changed interval without losing the owner or the token", func() {
 		bubble.Run(func(g Gomega) {
 			f := nodetest.New(g)
+			defer f.Stop()
 			f.Put("s", `{"url":"http://192.0.2.1/","interval":30}`)
 			f.Start()
 			f.Start()
@@ -54,13 +55,13 @@ var _ = Describe("session documents", func() {
 			g.Expect(len(f.Target.Since(at)["s"])).To(BeNumerically("<=", 1))
 			g.Expect(f.Owners()).To(Equal(owners))
 			g.Expect(f.Tokens()).To(Equal(tokens))
-			f.Stop()
 		})
 	})
 
 	It("releases a paused one, and polls it again when it is resumed", func() {
 		bubble.Run(func(g Gomega) {
 			f := nodetest.New(g)
+			defer f.Stop()
 			f.Put("s", `{"url":"http://192.0.2.1/","interval":1}`)
 			f.Start()
 			bubble.Sleep(20 * time.Second)
@@ -73,13 +74,13 @@ var _ = Describe("session documents", func() {
 			f.Put("s", `{"url":"http://192.0.2.1/","interval":1}`)
 			bubble.Sleep(2 * time.Second)
 			g.Expect(f.Target.Since(at)).NotTo(BeEmpty())
-			f.Stop()
 		})
 	})
 
 	It("skips one that can't be used with one warning, and takes it when corrected", func() {
 		bubble.Run(func(g Gomega) {
 			f := nodetest.New(g)
+			defer f.Stop()
 			f.PutMany(3, time.Second)
 			f.Put("bad", `{bad`)
 			a := f.Start()
@@ -90,13 +91,13 @@ var _ = Describe("session documents", func() {
 			f.Put("bad", `{"url":"http://192.0.2.1/","interval":1}`)
 			bubble.Sleep(2 * time.Second)
 			g.Expect(f.Owners()).To(HaveLen(4))
-			f.Stop()
 		})
 	})
 
 	It("retries a failing one after 1, 2, 4 and 8 s, also on another node", func() {
 		bubble.Run(func(g Gomega) {
 			f := nodetest.New(g)
+			defer f.Stop()
 			f.Put("s", `{"url":"http://192.0.2.1/","interval":30,"on_failure":"release"}`)
 			f.Target.Set("s", nodetest.Behavior{Fail: true})
 			f.Start()
@@ -111,7 +112,6 @@ var _ = Describe("session documents", func() {
 				instances[polls[i].Instance] = true
 			}
 			g.Expect(instances).To(HaveLen(2))
-			f.Stop()
 		})
 	})
 })

@@ -27,6 +27,7 @@ var _ = Describe("failover", func() {
 	It("polls a crashed node's sessions elsewhere within the TTL, 0.2 s and an interval", func() {
 		bubble.Run(func(g Gomega) {
 			f := nodetest.New(g)
+			defer f.Stop()
 			f.PutMany(30, 10*time.Second)
 			a := f.Start()
 			f.Start()
@@ -51,13 +52,13 @@ var _ = Describe("failover", func() {
 				}
 			}
 			g.Expect(f.Target.Overlaps()).To(BeEmpty())
-			f.Stop()
 		})
 	})
 
 	It("takes over from a stopped node at once, and no slot is missed", func() {
 		bubble.Run(func(g Gomega) {
 			f := nodetest.New(g)
+			defer f.Stop()
 			f.PutMany(30, 10*time.Second)
 			a := f.Start()
 			f.Start()
@@ -76,13 +77,13 @@ var _ = Describe("failover", func() {
 				}
 			}
 			g.Expect(f.Target.Overlaps()).To(BeEmpty())
-			f.Stop()
 		})
 	})
 
 	It("gives a newcomer its share, and moves no more than half of ten sessions", func() {
 		bubble.Run(func(g Gomega) {
 			f := nodetest.New(g)
+			defer f.Stop()
 			f.PutMany(10, 10*time.Second)
 			f.Start()
 			f.Start()
@@ -100,13 +101,13 @@ var _ = Describe("failover", func() {
 			}
 			g.Expect(moved).To(BeNumerically("<=", 5))
 			g.Expect(f.Target.Overlaps()).To(BeEmpty())
-			f.Stop()
 		})
 	})
 
 	It("stops polling before the lease can end when its link to Redis hangs", func() {
 		bubble.Run(func(g Gomega) {
 			f := nodetest.New(g)
+			defer f.Stop()
 			f.PutMany(10, time.Second)
 			a := f.Start()
 			f.Start()
@@ -120,13 +121,13 @@ var _ = Describe("failover", func() {
 			bubble.Sleep(60 * time.Second)
 			balanced(g, f, 10, 2)
 			g.Expect(f.Target.Overlaps()).To(BeEmpty())
-			f.Stop()
 		})
 	})
 
 	It("goes on after Redis was away for longer than the TTL", func() {
 		bubble.Run(func(g Gomega) {
 			f := nodetest.New(g)
+			defer f.Stop()
 			f.PutMany(10, time.Second)
 			a := f.Start()
 			b := f.Start()
@@ -145,13 +146,13 @@ var _ = Describe("failover", func() {
 			bubble.Sleep(30 * time.Second)
 			balanced(g, f, 10, 2)
 			g.Expect(f.Target.Overlaps()).To(BeEmpty())
-			f.Stop()
 		})
 	})
 
 	It("starts no poll while renewals have no answer, and goes on when they do", func() {
 		bubble.Run(func(g Gomega) {
 			f := nodetest.New(g)
+			defer f.Stop()
 			f.PutMany(1, time.Second)
 			a := f.Start()
 			bubble.Sleep(45 * time.Second)
@@ -165,7 +166,6 @@ var _ = Describe("failover", func() {
 			bubble.Sleep(3 * time.Second)
 			g.Expect(f.Target.Since(at)).NotTo(BeEmpty())
 			g.Expect(f.Tokens()).To(Equal(tokens))
-			f.Stop()
 		})
 	})
 })

@@ -28,6 +28,7 @@ var _ = Describe("a fleet", func() {
 	It("shares nine sessions among three nodes, three each, and polls each once an interval", func() {
 		bubble.Run(func(g Gomega) {
 			f := nodetest.New(g)
+			defer f.Stop()
 			f.PutMany(9, 10*time.Second)
 			for range 3 {
 				f.Start()
@@ -46,7 +47,6 @@ var _ = Describe("a fleet", func() {
 			}
 			g.Expect(f.Target.Since(at)).To(HaveLen(9))
 			g.Expect(f.Target.Overlaps()).To(BeEmpty())
-			f.Stop()
 		})
 	})
 })

@@ -91,8 +91,8 @@ func (m *machine) tryFreed(id string, e *entry, now time.Time) {
 // fallBack makes an appointment to try a session that the nodes before this one
 // may not have taken by then.
 func (m *machine) fallBack(id string, e *entry, now time.Time) {
-	if e.owner == "" || !m.ready || !e.session.Pollable() {
-		return // the plan is on its way, or settleDown comes back to it
+	if e.owner == "" || !e.session.Pollable() {
+		return // the plan is on its way
 	}
 	if rank := m.rank(e); rank <= fallbacks {
 		m.takeTurn(id, e, rank, now)
@@ -100,7 +100,12 @@ func (m *machine) fallBack(id string, e *entry, now time.Time) {
 }
 
 // takeTurn makes an appointment to try a session after the nodes that rank before.
+// Turns count from when this node is ready, as the others' do: before, settleDown
+// will come back to the session.
 func (m *machine) takeTurn(id string, e *entry, rank int, now time.Time) {
+	if !m.ready {
+		return
+	}
 	m.wake(id, e, now.Add(time.Duration(rank)*rankDelay), byFallback)
 }
 
@@ -210,7 +215,7 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 	e.freedAt = time.Time{}
 	m.makeChild(e, a, grant, first, sent)
 	if a.why == byFallback && !e.mine {
-		e.keep = min(max(m.set.Reconcile, 2*e.keep), 8*m.set.Reconcile)
+		e.keep = min(max(m.set.Reconcile, 2*e.keep), keepMost*m.set.Reconcile)
 		e.keepUntil = now.Add(e.keep)
 		e.declined = e.owner
 	}

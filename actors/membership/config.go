@@ -89,6 +89,10 @@ const (
 	// pollSlack is how much longer than its timeout a poll can be in flight.
 	pollSlack = 5 * time.Second
 
+	// keepMost is how many reconciliations long a session is kept, in the end, from an
+	// owner that did not take it when it was free.
+	keepMost = 64
+
 	// standBack is what a node adds to the retry gap of a session that it released
 	// after a failed poll, so that others come first.
 	standBack = time.Second

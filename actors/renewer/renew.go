@@ -104,6 +104,7 @@ func (r *renewerActor) verifyNow(c actor.Context) {
 // noteRenewed books the answers to a batch, and tells holders what changed.
 func (r *renewerActor) noteRenewed(c actor.Context, m *renewed) {
 	unanswered, answered := 0, 0
+	var changed []*tracked // in their TTL, meanwhile
 	for i, t := range m.batch {
 		t.busy = false
 		if t.gone {
@@ -111,7 +112,7 @@ func (r *renewerActor) noteRenewed(c actor.Context, m *renewed) {
 		}
 		if t.again {
 			t.again = false
-			defer r.renewOne(c, t)
+			changed = append(changed, t)
 		}
 		grant := t.cell.Grant()
 		switch err := m.verdicts[i].Err; {
@@ -128,6 +129,9 @@ func (r *renewerActor) noteRenewed(c actor.Context, m *renewed) {
 			unanswered++
 			r.suspend(t, err)
 		}
+	}
+	for _, t := range changed {
+		r.renewOne(c, t)
 	}
 	g, ok := r.groups[m.ttl]
 	if !ok {
