@@ -52,7 +52,7 @@ var table = []message{
 	},
 	{
 		"abort", func(m *machine) action { return m.onAbort() },
-		// It is about a release under way. A lost lease's poll is cancelled already.
+		// It is about a release under way. A lost lease's poll is canceled already.
 		[6]answer{
 			{nothing, held},
 			{nothing, uncertain},

@@ -151,7 +151,9 @@ func rows() []row {
 		{
 			func() machine { return with(yielding(), func(m *machine) { m.running = true }) },
 			"polled, failed, in a session that is released then",
-			end1(ran{kind: polled, wait: rest, failed: true}, true), effect{do: yield, wait: rest}, yielding,
+			end1(ran{kind: polled, wait: rest, failed: true}, true),
+			effect{do: yield, wait: rest},
+			yielding,
 		},
 		{
 			func() machine { return with(yielding(), func(m *machine) { m.running = true }) },

@@ -1,0 +1,384 @@
+package membership
+
+import (
+	"errors"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"leasehold/actors/leaseholder"
+	"leasehold/eventlog"
+	"leasehold/lease"
+	"leasehold/redisevents"
+	"leasehold/session"
+)
+
+var errRedis = errors.New("no answer from Redis")
+
+var _ = Describe("a node that starts", func() {
+	It("claims when it knows the fleet and the sessions, and the view has stood still", func() {
+		d := newDesk()
+		Expect(d.take().list).To(BeTrue())
+		d.scan(docs("a")...)
+		d.sleep(10 * time.Second)
+		quiet(d.take())
+		d.list()
+		Expect(d.claims()).To(Equal([]string{"a"}))
+	})
+
+	It("waits for those who start with it, but not for ever", func() {
+		d := newDesk()
+		d.scan(docs("a")...)
+		d.list()
+		for i := range 10 { // somebody joins every 300 ms
+			if i*300 < int(settleMost/time.Millisecond) {
+				quiet(d.take())
+			}
+			d.sleep(300 * time.Millisecond)
+			d.member("n"+string(rune('a'+i)), ttl)
+		}
+		Expect(d.m.ready).To(BeTrue())
+	})
+
+	It("does not spin while Redis does not answer", func() {
+		d := newDesk()
+		d.sleep(time.Minute) // the desk panics if it is woken at once, again and again
+		Expect(d.m.ready).To(BeFalse())
+		d.scan(docs("a")...)
+		d.sleep(time.Minute)
+		Expect(d.m.ready).To(BeFalse())
+	})
+})
+
+var _ = Describe("a node", func() {
+	It("claims all that is free when it is alone, each once", func() {
+		d := newDesk()
+		d.list()
+		d.scan(docs(ids(20)...)...)
+		d.sleep(time.Minute)
+		Expect(d.claims()).To(ConsistOf(ids(20)))
+	})
+
+	It("makes one leaseholder a grant, trusted from the sending of the claim", func() {
+		d := ready(nil, ids(1))
+		sent := d.now
+		d.sleep(3 * time.Second)
+		d.m.onOutcomes([]lease.Outcome{{Session: "s0", Granted: true, Holder: self, Token: 5, Wait: time.Second}}, sent, d.now)
+		d.settle()
+		o := d.take()
+		Expect(o.spawns).To(HaveLen(1))
+		cfg := o.spawns[0].cfg
+		Expect(cfg.Term.Grant).To(Equal(lease.Grant{Session: "s0", Holder: self, Token: 5}))
+		Expect(cfg.Term.TrustedUntil).To(Equal(sent.Add(28 * time.Second)))
+		Expect(cfg.First).To(Equal(time.Second))
+		Expect(count[eventlog.LeaseAcquired](o)).To(Equal(1))
+	})
+
+	It("counts the term from the TTL that Redis was asked for, whatever the document says by now", func() {
+		d := newDesk()
+		d.list()
+		d.scan(doc("a", func(s *session.Session) { s.LeaseTTL = 6 * time.Second }))
+		d.sleep(time.Second)
+		Expect(d.take().claims[0].TTL).To(Equal(6 * time.Second))
+		d.read(doc("a", edition(2), func(s *session.Session) { s.LeaseTTL = time.Minute }))
+		sent := d.now
+		d.grant("a")
+		o := d.take()
+		Expect(o.spawns[0].cfg.TTL).To(Equal(6 * time.Second))
+		Expect(o.spawns[0].cfg.Term.TrustedUntil).To(Equal(sent.Add(6*time.Second - 400*time.Millisecond)))
+		Expect(told[*leaseholder.Update](o)).To(HaveLen(1), "then it asks for the new one")
+		Expect(told[*leaseholder.Update](o)[0].TTL).To(Equal(time.Minute))
+	})
+
+	It("tries a lease of another at its deadline and a millisecond, again and again", func() {
+		d := ready(nil, ids(1))
+		d.heldBy("s0", peer, 5*time.Second)
+		d.sleep(5 * time.Second)
+		quiet(d.take())
+		d.sleep(time.Millisecond)
+		o := d.take()
+		Expect(o.claims).To(HaveLen(1))
+		d.heldBy("s0", peer, 20*time.Second)
+		d.sleep(20*time.Second + time.Millisecond)
+		Expect(d.claims()).To(Equal([]string{"s0"}))
+	})
+
+	It("claims at once when an event says that the lease went", func() {
+		d := ready(nil, ids(1))
+		d.heldBy("s0", peer, 20*time.Second)
+		d.sleep(time.Second)
+		d.freed("s0")
+		Expect(d.claims()).To(Equal([]string{"s0"}))
+		d.freed("s0")
+		Expect(d.claims()).To(BeEmpty(), "a claim is in flight")
+	})
+
+	It("claims again when the event came while a claim was in flight, whose answer is older", func() {
+		d := ready(nil, ids(1))
+		d.freed("s0")
+		d.heldBy("s0", peer, 20*time.Second)
+		Expect(d.claims()).To(Equal([]string{"s0"}))
+		d.heldBy("s0", peer, 20*time.Second)
+		Expect(d.claims()).To(BeEmpty(), "one event, one claim more")
+	})
+
+	It("has a held lease verified when an event says that it went, and makes no second leaseholder", func() {
+		d := ready(nil, ids(1))
+		d.own("s0")
+		d.freed("s0")
+		o := d.take()
+		Expect(told[*leaseholder.Verify](o)).To(HaveLen(1))
+		Expect(o.claims).To(BeEmpty())
+	})
+
+	It("claims what the scan found free, and counts the repair", func() {
+		d := ready(nil, ids(1))
+		d.heldBy("s0", peer, 20*time.Second)
+		d.status(lease.Status{Session: "s0"})
+		Expect(d.claims()).To(Equal([]string{"s0"}))
+		d.grant("s0")
+		Expect(count[eventlog.ReconcileRepaired](d.take())).To(Equal(1))
+	})
+
+	It("claims its own lease that has no leaseholder, rather than wait for its end", func() {
+		d := ready(nil, ids(1))
+		d.answer(lease.Outcome{Session: "s0", Err: errRedis}) // but Redis had granted it
+		d.status(lease.Status{Session: "s0", Holder: self, Remaining: 20 * time.Second})
+		d.sleep(mostPause)
+		Expect(d.claims()).To(Equal([]string{"s0"}))
+	})
+
+	It("pauses all claims for a growing while when Redis does not answer, and says so once", func() {
+		d := ready(nil, ids(1))
+		for _, pause := range []int{250, 500, 1000, 2000, 2000} {
+			d.take()
+			d.answer(lease.Outcome{Session: "s0", Err: errRedis})
+			d.sleep(time.Duration(pause)*time.Millisecond - 1)
+			o := d.take()
+			quiet(o)
+			Expect(count[eventlog.LeaseAcquireFailed](o)).To(Equal(map[bool]int{true: 1}[pause == 250]))
+			d.sleep(1)
+			Expect(d.claims()).To(Equal([]string{"s0"}))
+		}
+		d.heldBy("s0", peer, time.Second)
+		d.sleep(1001 * time.Millisecond)
+		d.take()
+		d.answer(lease.Outcome{Session: "s0", Err: errRedis})
+		Expect(count[eventlog.LeaseAcquireFailed](d.take())).To(Equal(1), "a new outage")
+	})
+
+	It("reports a lease key of a foreign type once and leaves it alone until it goes", func() {
+		d := ready(nil, ids(1))
+		d.answer(lease.Outcome{Session: "s0", Err: lease.ErrForeign})
+		for range 3 {
+			d.status(lease.Status{Session: "s0", Err: lease.ErrForeign})
+		}
+		d.sleep(time.Minute)
+		o := d.take()
+		quiet(o)
+		Expect(count[eventlog.KeyForeign](o)).To(Equal(1))
+		d.freed("s0")
+		Expect(d.claims()).To(Equal([]string{"s0"}))
+	})
+
+	It("takes a lease without expiry over after one and a half TTL, not before, and warns once", func() {
+		d := ready(nil, ids(1))
+		d.heldBy("s0", "ghost", lease.NoExpiry)
+		warned := count[eventlog.LeaseAcquireFailed](d.take())
+		Expect(warned).To(Equal(2), "the refusal, and the warning")
+		for range 4 {
+			d.sleep(10 * time.Second)
+			d.status(lease.Status{Session: "s0", Holder: "ghost", Remaining: lease.NoExpiry})
+		}
+		d.sleep(5 * time.Second)
+		o := d.take()
+		quiet(o)
+		Expect(count[eventlog.LeaseAcquireFailed](o)).To(BeZero())
+		d.sleep(time.Millisecond)
+		Expect(d.take().claims).To(Equal([]lease.Claim{{Session: "s0", TTL: ttl, Abandoned: "ghost"}}))
+	})
+
+	It("leaves a lease alone whose expiry came back", func() {
+		d := ready(nil, ids(1))
+		d.heldBy("s0", peer, lease.NoExpiry)
+		d.sleep(20 * time.Second)
+		d.status(lease.Status{Session: "s0", Holder: peer, Remaining: 29 * time.Second})
+		d.sleep(29*time.Second + time.Millisecond)
+		Expect(d.take().claims).To(Equal([]lease.Claim{{Session: "s0", TTL: ttl}}))
+	})
+
+	It("takes no more sessions than it may, and more when there is room", func() {
+		d := newDesk(func(s *Settings) { s.MaxSessions = 2 })
+		d.list()
+		d.scan(docs(ids(4)...)...)
+		d.sleep(time.Second)
+		claimed := d.claims()
+		Expect(claimed).To(HaveLen(2))
+		d.heldBy(claimed[0], peer, 20*time.Second)
+		third := d.claims()
+		Expect(third).To(HaveLen(1), "a claim that failed makes room")
+		d.grant(claimed[1])
+		d.grant(third[0])
+		Expect(d.claims()).To(BeEmpty())
+		d.ends(claimed[1], leaseholder.Ended{})
+		Expect(d.claims()).To(HaveLen(1))
+	})
+
+	It("claims nothing while it is fenced, and all that is its own afterwards", func() {
+		d := newDesk()
+		d.list()
+		d.m.onFenced(true, d.now)
+		d.scan(docs(ids(3)...)...)
+		d.sleep(time.Minute)
+		d.freed("s0")
+		quiet(d.take())
+		d.m.onFenced(false, d.now)
+		d.settle()
+		Expect(d.claims()).To(ConsistOf(ids(3)))
+	})
+
+	It("puts the first poll off by a TTL where Redis forgot the lease of another", func() {
+		d := ready(nil, ids(1))
+		d.heldBy("s0", peer, 20*time.Second)
+		d.status(lease.Status{Session: "s0"})
+		// The look made it forget the holder; another refusal names it again.
+		d.heldBy("s0", peer, time.Second)
+		d.sleep(1001 * time.Millisecond)
+		d.take()
+		d.answer(lease.Outcome{Session: "s0", Granted: true, Fresh: true, Holder: self, Token: 9})
+		Expect(d.take().spawns[0].cfg.First).To(Equal(ttl))
+	})
+})
+
+var _ = Describe("a node among others", func() {
+	It("lets the node that the plan names come first, and takes a free session in its turn", func() {
+		d := ready([]string{peer}, ids(2))
+		mine, others := d.mine()
+		Expect(mine).To(HaveLen(1))
+		d.own(mine...)
+		d.heldBy(others[0], peer, time.Second) // an answer to nothing
+		d.take()
+		d.freed(others[0])
+		d.sleep(rankDelay - 1)
+		quiet(d.take())
+		d.sleep(1)
+		Expect(d.claims()).To(Equal(others))
+	})
+
+	It("comes second among three, after half a second", func() {
+		peers := []string{peer, "third-1-00000003"}
+		d := ready(peers, ids(30))
+		turns := map[time.Duration]int{}
+		_, others := d.mine()
+		for _, id := range others {
+			d.take()
+			d.heldBy(id, peer, ttl)
+			d.take()
+			d.freed(id)
+			turn := d.m.rankTurn(id)
+			turns[turn]++
+			d.sleep(turn - 1)
+			Expect(d.claims()).NotTo(ContainElement(id))
+			d.sleep(1)
+			Expect(d.claims()).To(ContainElement(id))
+		}
+		Expect(turns).To(HaveLen(2))
+		Expect(turns).To(And(HaveKey(rankDelay), HaveKey(2*rankDelay)))
+	})
+
+	It("does not lose its turn to an appointment that leads nowhere", func() {
+		d := ready([]string{peer}, ids(2))
+		_, others := d.mine()
+		d.heldBy(others[0], peer, ttl)
+		d.take()
+		e := d.m.entries[others[0]]
+		d.m.wake(others[0], e, d.now.Add(100*time.Millisecond), byPlan)
+		d.freed(others[0])
+		d.sleep(rankDelay)
+		Expect(d.claims()).To(ContainElement(others[0]))
+	})
+
+	It("suspects a node whose lease ran out although it lives, until it is heard again", func() {
+		d := ready([]string{peer}, ids(2))
+		mine, others := d.mine()
+		d.heldBy(mine[0], peer, time.Second)
+		d.heldBy(others[0], peer, ttl)
+		d.sleep(1001 * time.Millisecond)
+		d.grant(mine[0])
+		o := d.take()
+		Expect(o.check).To(ContainElement(peer))
+		Expect(d.m.fleet.lives(peer)).To(BeFalse())
+		Expect(d.m.entries[others[0]].mine).To(BeTrue(), "its sessions are planned anew")
+		d.member(peer, ttl-settleMost-1001*time.Millisecond) // the beat that was known already
+		Expect(d.m.fleet.lives(peer)).To(BeFalse())
+		d.sleep(time.Second)
+		d.member(peer, ttl)
+		Expect(d.m.fleet.lives(peer)).To(BeTrue())
+		Expect(d.m.entries[others[0]].mine).To(BeFalse())
+	})
+})
+
+var _ = Describe("a node after Redis was started anew", func() {
+	It("claims only its own sessions for one TTL, and has its leases renewed at once", func() {
+		d := ready([]string{peer}, ids(4))
+		mine, _ := d.mine()
+		d.own(mine[0])
+		d.heldBy(mine[1], peer, 10*time.Second)
+		d.take()
+		d.event(redisevents.Gap{Restarted: true})
+		o := d.take()
+		Expect(o.renew).To(BeTrue())
+		Expect(o.list && o.scan).To(BeTrue())
+
+		d.ends(mine[0], leaseholder.Ended{})
+		Expect(d.claims()).To(Equal(mine[:1]), "the last known holder claims again at once")
+		d.sleep(ttl - 1)
+		for _, c := range d.claims() {
+			Expect(c).NotTo(Equal(mine[1]))
+		}
+		d.sleep(1)
+		Expect(d.claims()).To(ContainElement(mine[1]))
+	})
+
+	It("counts from when it heard of it, whatever the server's uptime", func() {
+		d := ready(nil, ids(1))
+		d.heldBy("s0", peer, time.Second)
+		d.event(redisevents.Gap{Restarted: true, Uptime: time.Hour})
+		d.sleep(ttl - 1)
+		Expect(d.claims()).To(BeEmpty())
+		d.sleep(1)
+		Expect(d.claims()).To(Equal([]string{"s0"}))
+	})
+
+	It("waits longer for a session whose polls may last longer", func() {
+		d := ready(nil, nil)
+		long := func(s *session.Session) { s.Timeout, s.LeaseTTL = time.Minute, time.Hour }
+		d.scan(doc("a", long))
+		d.take()
+		d.heldBy("a", peer, time.Second)
+		d.event(redisevents.Gap{Restarted: true})
+		d.sleep(time.Minute)
+		Expect(d.claims()).To(BeEmpty())
+		d.sleep(pollSlack)
+		Expect(d.claims()).To(Equal([]string{"a"}))
+	})
+
+	It("looks at everything after any other gap, and holds nothing back", func() {
+		d := ready(nil, ids(1))
+		d.heldBy("s0", peer, time.Second)
+		d.event(redisevents.Gap{Reason: "connection"})
+		o := d.take()
+		Expect(o.list && o.scan).To(BeTrue())
+		Expect(o.renew).To(BeFalse())
+		d.scan(docs("s0")...)
+		Expect(d.take().look).To(Equal([]string{"s0"}))
+		d.sleep(1001 * time.Millisecond)
+		Expect(d.claims()).To(Equal([]string{"s0"}))
+	})
+})
+
+// rankTurn is how long this node waits for its turn.
+func (m *machine) rankTurn(id string) time.Duration {
+	return time.Duration(m.rank(m.entries[id])) * rankDelay
+}

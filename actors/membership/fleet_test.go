@@ -1,0 +1,310 @@
+package membership
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"leasehold/actors/leaseholder"
+	"leasehold/eventlog"
+	"leasehold/lease"
+	"leasehold/redisevents"
+)
+
+// crowd is a node that holds n sessions alone when a second node joins.
+func crowd(n int) *desk {
+	d := ready(nil, ids(n))
+	d.own(ids(n)...)
+	d.event(redisevents.NodeSeen{Instance: peer})
+	d.take()
+	d.member(peer, ttl)
+	return d
+}
+
+var _ = Describe("the view of the fleet", func() {
+	It("looks at a node that an event names before it counts it", func() {
+		d := ready(nil, ids(2))
+		d.event(redisevents.NodeSeen{Instance: peer})
+		Expect(d.take().check).To(Equal([]string{peer}))
+		Expect(d.m.fleet.size()).To(Equal(1))
+		d.member(peer, ttl)
+		Expect(d.m.fleet.size()).To(Equal(2))
+		Expect(count[eventlog.MemberJoined](d.take())).To(Equal(1))
+	})
+
+	It("looks at a heartbeat at its deadline and a millisecond, and again when there is no answer", func() {
+		d := ready([]string{peer}, ids(2))
+		d.sleep(ttl - settleMost)
+		Expect(d.take().check).To(BeEmpty())
+		d.sleep(time.Millisecond)
+		Expect(d.take().check).To(Equal([]string{peer}))
+		d.sleep(firstPause)
+		Expect(d.take().check).To(Equal([]string{peer}))
+		d.member(peer, 0)
+		o := d.take()
+		Expect(count[eventlog.MemberExpired](o)).To(Equal(1))
+		d.sleep(time.Minute)
+		Expect(d.take().check).To(BeEmpty())
+	})
+
+	It("tells a node that left from one that died", func() {
+		d := ready([]string{peer}, ids(2))
+		d.event(redisevents.NodeGone{Instance: peer})
+		Expect(d.take().check).To(Equal([]string{peer}))
+		d.member(peer, 0)
+		o := d.take()
+		Expect(count[eventlog.MemberLeft](o)).To(Equal(1))
+		Expect(count[eventlog.MemberExpired](o)).To(BeZero())
+	})
+
+	It("takes over what the plan gives it when a node has gone, by the plan or at each lease's deadline", func() {
+		d := ready([]string{peer}, ids(10))
+		mine, others := d.mine()
+		d.own(mine...)
+		for _, id := range others {
+			d.heldBy(id, peer, 20*time.Second)
+		}
+		d.take()
+		d.member(peer, 0)
+		quiet(d.take())
+		d.sleep(20*time.Second + time.Millisecond)
+		Expect(d.claims()).To(ConsistOf(others))
+	})
+
+	It("removes nobody for a list without the node's own heartbeat", func() {
+		d := ready([]string{peer}, ids(2))
+		d.m.onList(nil, d.now)
+		d.settle()
+		Expect(d.take().check).To(BeEmpty())
+		Expect(d.m.fleet.size()).To(Equal(2))
+		d.list()
+		Expect(d.take().check).To(Equal([]string{peer}), "a complete list leads to a look")
+		Expect(d.m.fleet.size()).To(Equal(2), "and to no more than that")
+	})
+
+	It("never counts itself out, and ignores a heartbeat without a name", func() {
+		d := ready(nil, ids(2))
+		d.member(self, 0)
+		d.member("", ttl)
+		d.event(redisevents.NodeGone{Instance: self})
+		o := d.take()
+		Expect(o.check).To(BeEmpty())
+		Expect(d.m.fleet.size()).To(Equal(1))
+		Expect(d.m.fleet.lives(self)).To(BeTrue())
+	})
+})
+
+var _ = Describe("rebalancing", func() {
+	It("waits until the view of the fleet has stood still for half a second", func() {
+		d := crowd(10)
+		d.sleep(400 * time.Millisecond)
+		d.member("third-1-00000003", ttl)
+		d.sleep(settle - 1)
+		quiet(d.take())
+		d.sleep(1)
+		Expect(len(d.take().tells)).To(BeElementOf(6, 7), "two thirds of ten")
+	})
+
+	It("gives up what the others should have, and no more", func() {
+		d := crowd(10)
+		d.sleep(settle)
+		o := d.take()
+		Expect(reasons(o)).To(HaveLen(5))
+		Expect(reasons(o)).To(HaveEach(leaseholder.Rebalance))
+		d.sleep(time.Minute)
+		Expect(d.take().tells).To(BeEmpty(), "each is told once")
+	})
+
+	It("gives up nothing for a node that does not live any more", func() {
+		d := crowd(10)
+		d.sleep(settle - 1)
+		d.member(peer, 0)
+		d.sleep(time.Minute)
+		quiet(d.take())
+	})
+
+	It("moves 200 at most at once, and the rest as those have ended", func() {
+		d := crowd(600)
+		d.sleep(settle)
+		Expect(d.take().tells).To(HaveLen(200))
+		d.sleep(time.Minute)
+		Expect(d.take().tells).To(BeEmpty())
+		moving := 0
+		for id, c := range d.m.held {
+			if c.moving && moving < 50 {
+				moving++
+				d.ends(id, leaseholder.Ended{Released: true, Reason: leaseholder.Rebalance})
+			}
+		}
+		Expect(d.take().tells).To(HaveLen(50))
+		Expect(d.m.moving).To(Equal(200))
+	})
+
+	It("takes back what its new owner did not take, and keeps it for a growing while", func() {
+		d := crowd(1)
+		if _, others := d.mine(); len(others) == 0 {
+			// The only session stays here: the other node is given a second one.
+			d = crowd(2)
+		}
+		d.sleep(settle)
+		o := d.take()
+		Expect(o.tells).To(HaveLen(1))
+		_, others := d.mine()
+		id := others[0]
+		for _, keep := range []int{10, 20, 40, 80, 160, 320, 640, 640} {
+			d.ends(id, leaseholder.Ended{Released: true, Reason: leaseholder.Rebalance})
+			quiet(d.take())
+			d.sleep(rankDelay)
+			Expect(d.claims()).To(Equal([]string{id}))
+			d.grant(id)
+			d.take()
+			for rest := time.Duration(keep) * time.Second; rest > 0; rest -= 5 * time.Second {
+				quiet(d.take())
+				d.member(peer, ttl)
+				d.sleep(min(rest, 5*time.Second) - 1)
+				quiet(d.take())
+				d.sleep(1)
+			}
+			Expect(reasons(d.take())).To(Equal([]leaseholder.Reason{leaseholder.Rebalance}))
+		}
+	})
+
+	It("counts a move as over also when the lease was lost or the session removed meanwhile", func() {
+		d := crowd(10)
+		d.sleep(settle)
+		d.take()
+		_, others := d.mine()
+		d.read(absent(others[0]))
+		d.ends(others[0], leaseholder.Ended{Released: true, Reason: leaseholder.Deleted})
+		d.ends(others[1], leaseholder.Ended{})
+		d.fails(others[2])
+		Expect(d.m.moving).To(Equal(2))
+	})
+})
+
+var _ = Describe("the end of a leaseholder", func() {
+	It("leads to a new claim at once when the lease was lost", func() {
+		d := ready(nil, ids(1))
+		d.own("s0")
+		d.ends("s0", leaseholder.Ended{})
+		Expect(d.claims()).To(Equal([]string{"s0"}))
+	})
+
+	It("has its lease given back when it failed, and leads to a claim after that and a growing wait", func() {
+		d := ready(nil, ids(1))
+		token := lease.Token(1)
+		d.own("s0")
+		for _, wait := range []int{250, 500, 1000, 2000, 2000} {
+			d.fails("s0")
+			o := d.take()
+			Expect(o.back).To(Equal([]lease.Release{{Grant: lease.Grant{Session: "s0", Holder: self, Token: token}}}))
+			Expect(o.claims).To(BeEmpty())
+			d.back()
+			d.sleep(time.Duration(wait)*time.Millisecond - 1)
+			quiet(d.take())
+			d.sleep(1)
+			Expect(d.claims()).To(Equal([]string{"s0"}))
+			token = d.grant("s0")
+			d.take()
+		}
+	})
+
+	It("leads to no claim while its lease is still being given back", func() {
+		d := ready(nil, ids(1))
+		d.own("s0")
+		d.fails("s0")
+		d.take()
+		d.sleep(10 * time.Second)
+		d.freed("s0")
+		quiet(d.take())
+		d.back()
+		Expect(d.claims()).To(Equal([]string{"s0"}))
+	})
+
+	It("backs off where its poller failed, as with its own failure", func() {
+		d := ready(nil, ids(1))
+		d.own("s0")
+		d.ends("s0", leaseholder.Ended{Released: true, Reason: leaseholder.Failure, Fault: true})
+		d.freed("s0")
+		d.sleep(firstPause - 1)
+		quiet(d.take())
+		d.sleep(1)
+		Expect(d.claims()).To(Equal([]string{"s0"}))
+	})
+
+	It("after a failed poll lets the others come first, also when the retry is due already", func() {
+		for _, retry := range []time.Duration{0, 4 * time.Second} {
+			d := ready([]string{peer}, ids(2))
+			mine, _ := d.mine()
+			d.own(mine[0])
+			d.ends(mine[0], leaseholder.Ended{Released: true, Reason: leaseholder.Failure, RetryIn: retry})
+			d.freed(mine[0]) // Redis announces our own release
+			d.sleep(retry + standBack - 1)
+			Expect(d.claims()).NotTo(ContainElement(mine[0]))
+			d.sleep(1)
+			Expect(d.claims()).To(ContainElement(mine[0]))
+		}
+	})
+
+	It("after a failed poll of a node that is alone waits for the retry only", func() {
+		d := ready(nil, ids(1))
+		d.own("s0")
+		d.ends("s0", leaseholder.Ended{Released: true, Reason: leaseholder.Failure, RetryIn: time.Second})
+		d.sleep(time.Second - 1)
+		quiet(d.take())
+		d.sleep(1)
+		Expect(d.claims()).To(Equal([]string{"s0"}))
+	})
+})
+
+var _ = Describe("a drain", func() {
+	It("has every lease given back, claims nothing more, and is over when the last has ended", func() {
+		d := ready(nil, ids(3))
+		d.own(ids(3)...)
+		d.m.onDrain()
+		d.settle()
+		Expect(reasons(d.take())).To(Equal([]leaseholder.Reason{leaseholder.Shutdown, leaseholder.Shutdown, leaseholder.Shutdown}))
+		for _, id := range ids(3) {
+			Expect(d.m.drained()).To(BeFalse())
+			d.ends(id, leaseholder.Ended{Released: true, Reason: leaseholder.Shutdown})
+			d.freed(id)
+		}
+		d.sleep(time.Minute)
+		quiet(d.take())
+		Expect(d.m.drained()).To(BeTrue())
+	})
+
+	It("gives back what was still being claimed, and waits for that too", func() {
+		d := ready(nil, ids(3))
+		d.m.onDrain()
+		d.settle()
+		Expect(d.m.drained()).To(BeFalse())
+		d.grant("s0")
+		Expect(d.take().back).To(Equal([]lease.Release{{Grant: lease.Grant{Session: "s0", Holder: self, Token: 1}}}))
+		d.heldBy("s1", peer, ttl)
+		d.answer(lease.Outcome{Session: "s2", Err: errRedis})
+		d.sleep(time.Minute)
+		Expect(d.m.drained()).To(BeFalse(), "a release is still under way")
+		d.back()
+		Expect(d.m.drained()).To(BeTrue())
+		quiet(d.take())
+	})
+
+	It("is over at once where nothing is held", func() {
+		d := newDesk()
+		d.m.onDrain()
+		Expect(d.m.drained()).To(BeTrue())
+	})
+
+	It("has the lease of a leaseholder given back that failed meanwhile", func() {
+		d := ready(nil, ids(1))
+		d.own("s0")
+		d.m.onDrain()
+		d.fails("s0")
+		Expect(d.take().back).To(HaveLen(1))
+		Expect(d.m.drained()).To(BeFalse())
+		d.back()
+		Expect(d.m.drained()).To(BeTrue())
+	})
+})
