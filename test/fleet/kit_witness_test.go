@@ -34,8 +34,9 @@ func startWitness(f *fleet) *witness {
 	if f.plan.replica {
 		r := redistest.StartServer(f.t, "--replicaof", "127.0.0.1", strconv.Itoa(f.redis.Port))
 		w.from = f.client(r)
+		// The replica calls the link up before the server sends what is new over it.
 		until(f.t, readyLimit, "the replica follows", func() bool {
-			return strings.Contains(w.from.Info(f.t.Context(), "replication").Val(), "master_link_status:up")
+			return strings.Contains(f.rdb.Info(f.t.Context(), "replication").Val(), ",state=online,")
 		})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
