@@ -29,6 +29,9 @@ const (
 	documentTTL   = 10 * time.Minute
 	documentRenew = 2 * time.Minute
 
+	// sweep is for what changes without a command, of which there is nothing here.
+	sweep = 5 * time.Second
+
 	notifyFlags = "notify-keyspace-events"
 )
 
@@ -48,12 +51,12 @@ type backend struct {
 }
 
 // embedded starts a Redis of the demo's own on a free port of the loopback.
-func embedded() (*backend, error) {
+func embedded(sessions int) (*backend, error) {
 	mini := miniredis.NewMiniRedis()
 	if err := mini.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("start the embedded Redis: %w", err)
 	}
-	events, err := emulator.Start(mini, emulator.Options{})
+	events, err := emulator.Start(mini, emulator.Options{Tick: resolution(sessions), Sweep: sweep})
 	if err != nil {
 		mini.Close()
 		return nil, fmt.Errorf("start the embedded Redis: %w", err)
@@ -65,6 +68,12 @@ func embedded() (*backend, error) {
 		return nil, err
 	}
 	return b, nil
+}
+
+// resolution of the clock of an embedded Redis, which looks at all its keys at each
+// step of it.
+func resolution(sessions int) time.Duration {
+	return 2*time.Millisecond + time.Duration(sessions)*10*time.Microsecond
 }
 
 // borrowed uses the user's Redis under a prefix that nobody else has.

@@ -81,9 +81,7 @@ func (f *fleet) begin(ctx context.Context) {
 	}
 	f.ready, f.begun = true, time.Now()
 	f.places()
-	for _, l := range f.held {
-		f.say(l)
-	}
+	f.tell(f.held...)
 	f.held = nil
 }
 

@@ -63,7 +63,7 @@ func Run(ctx context.Context, stop <-chan struct{}, c Config) error {
 // open makes all that the nodes need.
 func (f *fleet) open(ctx context.Context) (err error) {
 	if f.cfg.Redis == nil {
-		f.redis, err = embedded()
+		f.redis, err = embedded(f.cfg.Sessions)
 	} else {
 		f.redis = borrowed(ctx, f.cfg.Redis)
 	}

@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// atOnce is how many lines about one moment a person may read.
+const atOnce = 12
+
 func (f *fleet) print(text string) { fmt.Fprint(f.cfg.Out, text) }
 
 // say prints a line with the time.
@@ -21,8 +24,12 @@ func (f *fleet) tell(lines ...string) {
 		f.held = append(f.held, lines...)
 		return
 	}
-	for _, l := range lines {
+	more := max(0, len(lines)-atOnce)
+	for _, l := range lines[:len(lines)-more] {
 		f.say(l)
+	}
+	if more > 0 {
+		f.say(fmt.Sprintf("and %d more lines about this moment", more))
 	}
 }
 

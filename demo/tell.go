@@ -49,6 +49,8 @@ func themOrIt(n int) string {
 func tellReleased(b *burst) string {
 	what := fmt.Sprintf("%s gave back %s", b.node, plural(b.count, "session"))
 	switch b.detail {
+	case "": // of many, the single reasons are not known
+		return what
 	case "rebalance":
 		return what + " for balance"
 	case "shutdown":

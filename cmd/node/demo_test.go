@@ -25,7 +25,7 @@ import (
 func TestADemoThatCanNotBeIsRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"demo --nodes 0 --sessions 10001":  "leasehold: --nodes=0: must be from 1 to 50\nleasehold: --sessions=10001: must be from 1 to 10000\n",
-		"demo --sessions 500":              "name a real one with --redis",
+		"demo --sessions 2001":             "name a real one with --redis",
 		"demo --nodes many":                "invalid argument",
 		"demo --duration -1s":              "must not be negative",
 		"demo --redis http://u:hunter2@h/": "must start with redis://",
@@ -187,12 +187,15 @@ func isLinux() bool {
 // A node is killed in the middle of a demo that ends by itself.
 func TestDemoSurvivesAKill(t *testing.T) {
 	t.Parallel()
-	d := startDemo(t, program(t), "--sessions", "12", "--duration", "14s")
+	d := startDemo(t, program(t), "--sessions", "12", "--duration", "17s")
 	pids := d.pids()
 	if len(pids) != 3 {
 		t.Fatalf("%d nodes, want 3:\n%s", len(pids), d.output())
 	}
-	d.until(`12/12 sessions leased · node-1 4, node-2 4, node-3 4 · duplicate polls: 0`)
+	owned := d.until(`12/12 sessions leased · node-1 \d+, node-2 ([1-9]\d*), node-3 \d+ · duplicate polls: 0`)[1]
+	if owned != "4" { // a slow start: they are balanced by the next time
+		owned = d.until(`12/12 sessions leased · node-1 4, node-2 (4), node-3 4 · duplicate polls: 0`)[1]
+	}
 	victim := d.until(`kill -9 (\d+)`)[1]
 	pid, _ := strconv.Atoi(victim)
 	if pid != pids[1] {
@@ -201,8 +204,8 @@ func TestDemoSurvivesAKill(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	d.until(`node-2 \(pid ` + victim + `\) ended: signal: killed; its 4 leases`)
-	took := d.until(`all 4 sessions of node-2 are polled again, ([\d.]+) s after its end`)[1]
+	d.until(`node-2 \(pid ` + victim + `\) ended: signal: killed; its ` + owned + ` leases`)
+	took := d.until(`all ` + owned + ` sessions of node-2 are polled again, ([\d.]+) s after its end`)[1]
 	// The contract's bound: TTL + 0.2 s + the session's own due time; here, an interval.
 	if s, err := strconv.ParseFloat(took, 64); err != nil || s > 8.2 {
 		t.Errorf("polled again after %s s, want at most 8.2", took)
@@ -211,7 +214,7 @@ func TestDemoSurvivesAKill(t *testing.T) {
 	if code := d.end(); code != 0 || d.stderr.String() != "" {
 		t.Errorf("exit %d, stderr %s", code, &d.stderr)
 	}
-	d.until(`\nSummary\n  \d+ polls of 12 sessions in 1\d\.\d s; duplicate polls: 0\n`)
+	d.until(`\nSummary\n  \d+ polls of 12 sessions in [12]\d\.\d s; duplicate polls: 0\n`)
 	gone(t, pids)
 	if left, err := os.ReadDir(d.temp); err != nil || len(left) > 0 {
 		t.Errorf("left in the temporary directory: %v %v", left, err)

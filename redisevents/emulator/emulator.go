@@ -30,6 +30,10 @@ type Options struct {
 	// Sweep is the pace of comparing all keys, which finds what was changed by
 	// direct calls: 250 ms.
 	Sweep time.Duration
+	// Tick, if set, is the step in which the server's clock advances. An exact clock
+	// makes miniredis look at all its keys whenever a command reads one; with steps
+	// it does so once a step. A key may run out by so much sooner or later.
+	Tick time.Duration
 }
 
 // Emulator publishes the keyspace events of one miniredis. Its methods may be
@@ -42,7 +46,8 @@ type Emulator struct {
 	mu      sync.Mutex // guards the fields below
 	life    life
 	pending []op
-	seen    int // commands that the hook let pass
+	seen    int       // commands that the hook let pass
+	ticked  time.Time // the server's clock, where it goes in steps
 
 	wake chan struct{}      // an operation is pending
 	sync chan chan struct{} // requests of Sync and Restart
@@ -79,6 +84,7 @@ func Start(m *miniredis.Miniredis, o Options) (*Emulator, error) {
 		picture: newPicture(), doubtful: map[id]time.Time{}, dbs: map[int]struct{}{0: {}},
 	}
 	e.base = e.srv.TotalCommands()
+	e.advance(time.Now())
 	e.catchUp()
 	e.picture.out = nil // what was there before is no news
 	e.srv.SetPreHook(e.hook)
@@ -92,6 +98,9 @@ func (e *Emulator) Close() {
 	e.once.Do(func() {
 		close(e.stop)
 		<-e.done
+		if e.options.Tick > 0 {
+			e.m.SetTime(time.Time{}) // the clock of the machine
+		}
 		e.srv.SetPreHook(e.options.Next)
 	})
 }
@@ -135,6 +144,9 @@ func (e *Emulator) hook(c *server.Peer, cmd string, args ...string) bool {
 	e.mu.Lock()
 	if known {
 		e.seen++
+	}
+	if e.options.Tick > 0 {
+		now = e.ticked
 	}
 	for _, o := range ops {
 		o.db, o.at = db, now

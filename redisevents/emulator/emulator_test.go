@@ -215,10 +215,17 @@ func TestDatabasesAreApart(t *testing.T) {
 
 // On the real clock and over TCP, as in the demo.
 func TestRealTime(t *testing.T) {
+	for name, tick := range map[string]time.Duration{"exact": 0, "in steps": 20 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) { testRealTime(t, tick) })
+	}
+}
+
+func testRealTime(t *testing.T, tick time.Duration) {
+	t.Helper()
 	m := miniredis.NewMiniRedis()
 	ok(t, m.Start())
 	defer m.Close()
-	e, err := emulator.Start(m, emulator.Options{Flags: "KEA"})
+	e, err := emulator.Start(m, emulator.Options{Flags: "KEA", Tick: tick})
 	ok(t, err)
 	defer e.Close()
 	c := redis.NewClient(redistest.Options(m.Addr()))
@@ -247,4 +254,32 @@ func TestRealTime(t *testing.T) {
 	if len(counts) != 3 {
 		t.Errorf("heard %v", counts)
 	}
+}
+
+// With a clock that goes in steps, a key lives as long as it should but for a step,
+// and a command in the step of its end starts no false event.
+func TestAClockInSteps(t *testing.T) {
+	const tick, ttl = 40 * time.Millisecond, 1010 * time.Millisecond // which is no number of ticks
+	inBubble(t, emulator.Options{Flags: "EA", Tick: tick}, func(w *world) {
+		ok(w.T, w.c.Set(w.Context(), "k", "v", ttl).Err())
+		begun := time.Now()
+		want := []string{"set k", "expire k"}
+		for length := int64(2); ; length++ {
+			got := w.c.Append(w.Context(), "k", "x").Val()
+			if got == 1 { // it had run out, and this is a new one
+				want = append(want, "expired k", "append k")
+				break
+			}
+			want = append(want, "append k")
+			if got != length || time.Since(begun) > ttl+tick {
+				w.Fatalf("length %d after %s, want %d", got, time.Since(begun), length)
+			}
+			time.Sleep(3 * time.Millisecond)
+		}
+		if lived := time.Since(begun); lived < ttl-tick {
+			w.Errorf("the key ran out after %s", lived)
+		}
+		time.Sleep(time.Second)
+		check(w.T, w.ear, want...)
+	})
 }

@@ -31,6 +31,7 @@ func (e *Emulator) run() {
 		}
 		now := time.Now()
 		soon = false
+		e.advance(now)
 		e.step(now)
 		if !now.Before(sweepAt) {
 			e.rehook()
@@ -42,6 +43,27 @@ func (e *Emulator) run() {
 	}
 }
 
+// advance moves the server's clock on where it goes in steps.
+func (e *Emulator) advance(now time.Time) {
+	if e.options.Tick == 0 || now.Sub(e.clock(now)) < e.options.Tick {
+		return
+	}
+	e.m.SetTime(now)
+	e.mu.Lock()
+	e.ticked = now
+	e.mu.Unlock()
+}
+
+// clock is the server's.
+func (e *Emulator) clock(now time.Time) time.Time {
+	if e.options.Tick == 0 {
+		return now
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ticked
+}
+
 // step plays what is pending and looks at the keys that are due.
 func (e *Emulator) step(now time.Time) {
 	for _, o := range e.takePending() {
@@ -50,10 +72,10 @@ func (e *Emulator) step(now time.Time) {
 	for _, k := range sorted(e.doubtful) {
 		if !now.Before(e.doubtful[k]) {
 			delete(e.doubtful, k)
-			e.picture.correct(k, e.truth(k), now)
+			e.picture.correct(k, e.truth(k), e.clock(now))
 		}
 	}
-	for _, k := range e.picture.ranOut(now) {
+	for _, k := range e.picture.ranOut(e.clock(now)) {
 		t := e.truth(k)
 		if t.exists { // renewed meanwhile
 			e.picture.renew(k, t.deadline)
@@ -123,7 +145,7 @@ func (e *Emulator) catchUp() {
 	now := time.Now()
 	e.step(now)
 	clear(e.doubtful)
-	e.each(func(k id) { e.picture.correct(k, e.truth(k), now) })
+	e.each(func(k id) { e.picture.correct(k, e.truth(k), e.clock(now)) })
 }
 
 // truth reads the data.
@@ -134,7 +156,7 @@ func (e *Emulator) truth(k id) truth {
 	}
 	t := truth{exists: true}
 	if ttl := db.TTL(k.key); ttl > 0 {
-		t.deadline = time.Now().Add(ttl)
+		t.deadline = e.clock(time.Now()).Add(ttl)
 	}
 	return t
 }
@@ -169,7 +191,9 @@ func (e *Emulator) publish() {
 // nextStep is when there is something to do again.
 func (e *Emulator) nextStep(sweepAt time.Time) time.Time {
 	next := sweepAt
-	if at, ok := e.picture.next(); ok && at.Before(next) {
+	if e.options.Tick > 0 {
+		next = e.clock(next).Add(e.options.Tick) // no deadline comes before
+	} else if at, ok := e.picture.next(); ok && at.Before(next) {
 		next = at
 	}
 	for _, at := range e.doubtful {
