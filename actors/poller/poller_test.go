@@ -348,11 +348,11 @@ var _ = Describe("a poller whose cell can't be used", func() {
 
 	It("tells Redis of the end of its poll once more, not for ever, when the cell has ended", func() {
 		run(func(g Gomega, b *bench) {
-			b.cell = b.newCell(8 * time.Second)
+			b.cell = b.newCell(6 * time.Second)
 			b.stub.poll = takes(time.Minute)
 			b.stub.finish = func(lease.Result) error { return errRedis }
 			b.start(doc(), 0)
-			bubble.Sleep(8 * time.Second)
+			bubble.Sleep(6 * time.Second)
 			g.Expect(b.stub.see().results).To(HaveLen(1))
 			b.tell(&poller.Stop{Abort: true})
 			g.Expect(b.terminated()).To(BeTrue())

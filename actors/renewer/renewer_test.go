@@ -203,9 +203,12 @@ var _ = Describe("renewals", func() {
 			defer b.stub.mu.Unlock()
 			all := []string{"s0", "s1", "s2"}
 			g.Expect(b.stub.calls).To(Equal([]call{
-				{at: interval, what: "beat"}, {at: interval, what: "renew", sessions: all, ttl: ttl},
-				{at: 2 * interval, what: "beat"}, {at: 2 * interval, what: "renew", sessions: all, ttl: ttl},
-				{at: 3 * interval, what: "beat"}, {at: 3 * interval, what: "renew", sessions: all, ttl: ttl},
+				{at: interval, what: "beat"},
+				{at: interval, what: "renew", sessions: all, ttl: ttl},
+				{at: 2 * interval, what: "beat"},
+				{at: 2 * interval, what: "renew", sessions: all, ttl: ttl},
+				{at: 3 * interval, what: "beat"},
+				{at: 3 * interval, what: "renew", sessions: all, ttl: ttl},
 			}))
 			g.Expect(b.holder.Got()).To(BeEmpty())
 		})
