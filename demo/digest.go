@@ -20,6 +20,7 @@ type digest struct {
 	owners  map[string]owner  // by session
 	freed   map[string]freed  // by session
 	members map[string]string // by instance: the last event that was told
+	leaving map[string]bool   // by node: it said that it was
 	names   map[string]string // of nodes, by instance
 
 	// What the summary needs.
@@ -62,7 +63,7 @@ type taken struct {
 func newDigest() *digest {
 	return &digest{
 		owners: map[string]owner{}, freed: map[string]freed{},
-		members: map[string]string{}, names: map[string]string{},
+		members: map[string]string{}, leaving: map[string]bool{}, names: map[string]string{},
 	}
 }
 
@@ -87,10 +88,17 @@ func (d *digest) feed(node string, l line, now time.Time) {
 		// Told otherwise, or of no interest here.
 	case "poll.failed", "lease.renew_failed":
 		d.other(node, l, cmp.Or(l.Reason, l.Error), now)
+	case "node.draining":
+		d.leaving[node] = true
+		d.other(node, l, "", now)
 	default:
 		d.other(node, l, "", now)
 	}
 }
+
+// gone is what leaving and expiring become: a node that sees a heartbeat vanish just
+// before it would have run out can not tell them apart, but the demo can.
+const gone = "member.gone"
 
 func (d *digest) acquired(node string, l line, now time.Time) {
 	b := d.burst(l, node, "", now)
@@ -110,6 +118,9 @@ func (d *digest) acquired(node string, l line, now time.Time) {
 
 // member tells what each node says about another one just once.
 func (d *digest) member(l line, now time.Time) {
+	if l.Event != "member.joined" {
+		l.Event = gone
+	}
 	if d.members[l.Member] == l.Event {
 		return
 	}

@@ -99,6 +99,15 @@ func TestDigest(t *testing.T) {
 			},
 			want: []string{"node-1 and node-3 joined the fleet", "the heartbeat of node-3 has run out"},
 		},
+		"who said that it leaves has left, who did not has died": {
+			lines: []logged{
+				{0, "node-3", `"event":"node.draining","reason":"SIGTERM"`},
+				{1, "node-1", `"event":"member.left","member":"node-3-1-0000000a"`},
+				{2, "node-1", `"event":"member.left","member":"node-2-1-0000000a"`},
+				{3, "node-4", `"event":"member.expired","member":"node-2-1-0000000a"`},
+			},
+			want: []string{"node-3 hands its sessions over (SIGTERM)", "node-3 left the fleet", "the heartbeat of node-2 has run out"},
+		},
 		"lines that the node held back count": {
 			lines: []logged{{0, "node-1", acquired("a", 7, "")}, {1000, "node-1", `"event":"lease.acquired","count":66`}},
 			want:  []string{"node-1 took 67 sessions"},

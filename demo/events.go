@@ -131,7 +131,7 @@ func (f *fleet) tellOver() {
 		f.say(w.text(f.interval()))
 	}
 	for _, p := range f.nodes {
-		p.frozen = p.frozen && f.digest.members[p.instance] == "member.expired"
+		p.frozen = p.frozen && f.digest.members[p.instance] == gone
 	}
 }
 

@@ -20,10 +20,8 @@ func (d *digest) tell(b *burst) []string {
 	case "member.joined":
 		slices.Sort(b.names)
 		return []string{list(b.names, "node") + " joined the fleet"}
-	case "member.left":
-		return []string{list(b.names, "node") + " left the fleet"}
-	case "member.expired":
-		return []string{"the heartbeat of " + list(b.names, "node") + " has run out"}
+	case gone:
+		return d.tellGone(b.names)
 	case "node.draining":
 		return []string{fmt.Sprintf("%s hands its sessions over (%s)", b.node, b.sample.Reason)}
 	case "node.fenced":
@@ -37,6 +35,26 @@ func (d *digest) tell(b *burst) []string {
 	default:
 		return []string{tellOther(b)}
 	}
+}
+
+// tellGone tells nodes that left from those that did not live to do so.
+func (d *digest) tellGone(names []string) []string {
+	slices.Sort(names)
+	var left, expired, lines []string
+	for _, name := range names {
+		if d.leaving[name] {
+			left = append(left, name)
+		} else {
+			expired = append(expired, name)
+		}
+	}
+	if len(left) > 0 {
+		lines = append(lines, list(left, "node")+" left the fleet")
+	}
+	if len(expired) > 0 {
+		lines = append(lines, "the heartbeat of "+list(expired, "node")+" has run out")
+	}
+	return lines
 }
 
 func themOrIt(n int) string {
