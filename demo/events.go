@@ -56,12 +56,15 @@ func (f *fleet) line(ctx context.Context, p *process, text []byte) {
 	if l.Event == "node.ready" {
 		p.ready, p.instance, p.addr = true, l.Instance, l.HTTPAddr
 	}
+	if l.Event == "events.subscribed" && !f.redis.own {
+		f.redis.noteFlags(ctx) // the node has set them by now
+	}
 	if l.Event == "member.expired" {
 		f.expired(l.Member)
 	}
 	f.digest.feed(p.name, l, time.Now())
 	if !f.ready && f.allReady() {
-		f.begin(ctx)
+		f.begin()
 	}
 }
 
@@ -75,10 +78,7 @@ func (f *fleet) allReady() bool {
 }
 
 // begin tells where everything is, and what happened meanwhile.
-func (f *fleet) begin(ctx context.Context) {
-	if !f.redis.own {
-		f.redis.noteFlags(ctx)
-	}
+func (f *fleet) begin() {
 	f.ready, f.begun = true, time.Now()
 	f.places()
 	f.tell(f.held...)
