@@ -57,6 +57,23 @@ func program(t *testing.T) string {
 	return path
 }
 
+// Demos as processes of their own, all at the same time.
+func TestDemo(t *testing.T) {
+	path := program(t)
+	for name, test := range map[string]func(*testing.T, string){
+		"survives a kill":                     testDemoSurvivesAKill,
+		"leaves the user's Redis as it was":   testDemoLeavesTheUsersRedisAsItWas,
+		"ends with its last node":             testDemoEndsWithItsLastNode,
+		"is outlived by no node":              testNoNodeOutlivesAKilledDemo,
+		"is ended at once by a second signal": testTheSecondSignalEndsADemoAtOnce,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, path)
+		})
+	}
+}
+
 // demonstration is a demo that runs as a process of its own.
 type demonstration struct {
 	t      *testing.T
@@ -185,9 +202,9 @@ func isLinux() bool {
 }
 
 // A node is killed in the middle of a demo that ends by itself.
-func TestDemoSurvivesAKill(t *testing.T) {
-	t.Parallel()
-	d := startDemo(t, program(t), "--sessions", "12", "--duration", "17s")
+func testDemoSurvivesAKill(t *testing.T, path string) {
+	t.Helper()
+	d := startDemo(t, path, "--sessions", "12", "--duration", "17s")
 	pids := d.pids()
 	if len(pids) != 3 {
 		t.Fatalf("%d nodes, want 3:\n%s", len(pids), d.output())
@@ -222,8 +239,8 @@ func TestDemoSurvivesAKill(t *testing.T) {
 }
 
 // One Ctrl-C ends the demo in order, and the user's Redis is as before.
-func TestDemoLeavesTheUsersRedisAsItWas(t *testing.T) {
-	t.Parallel()
+func testDemoLeavesTheUsersRedisAsItWas(t *testing.T, path string) {
+	t.Helper()
 	server := redistest.StartServer(t)
 	client := server.Client()
 	defer func() { _ = client.Close() }()
@@ -235,7 +252,7 @@ func TestDemoLeavesTheUsersRedisAsItWas(t *testing.T) {
 	if err := client.ConfigSet(ctx, "notify-keyspace-events", "Kl").Err(); err != nil {
 		t.Fatal(err)
 	}
-	d := startDemo(t, program(t), "--nodes", "2", "--sessions", "6", "--redis", server.URL())
+	d := startDemo(t, path, "--nodes", "2", "--sessions", "6", "--redis", server.URL())
 	pids := d.pids()
 	prefix := d.until(`keys begin with (leasehold-demo:[0-9a-f]{8}:) and are removed`)[1]
 	d.until(`6/6 sessions leased · node-1 3, node-2 3 · duplicate polls: 0`)
@@ -257,9 +274,9 @@ func TestDemoLeavesTheUsersRedisAsItWas(t *testing.T) {
 	}
 }
 
-func TestDemoEndsWithItsLastNode(t *testing.T) {
-	t.Parallel()
-	d := startDemo(t, program(t), "--nodes", "1", "--sessions", "3")
+func testDemoEndsWithItsLastNode(t *testing.T, path string) {
+	t.Helper()
+	d := startDemo(t, path, "--nodes", "1", "--sessions", "3")
 	pids := d.pids()
 	d.until(`node-1 took 3 sessions`)
 	if err := syscall.Kill(pids[0], syscall.SIGTERM); err != nil {
@@ -272,9 +289,9 @@ func TestDemoEndsWithItsLastNode(t *testing.T) {
 }
 
 // Even where the demo can do nothing about it, no node is left behind.
-func TestNoNodeOutlivesAKilledDemo(t *testing.T) {
-	t.Parallel()
-	d := startDemo(t, program(t), "--nodes", "2", "--sessions", "4")
+func testNoNodeOutlivesAKilledDemo(t *testing.T, path string) {
+	t.Helper()
+	d := startDemo(t, path, "--nodes", "2", "--sessions", "4")
 	pids := d.pids()
 	if err := d.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -284,9 +301,9 @@ func TestNoNodeOutlivesAKilledDemo(t *testing.T) {
 }
 
 // The second signal waits for nothing.
-func TestTheSecondSignalEndsADemoAtOnce(t *testing.T) {
-	t.Parallel()
-	d := startDemo(t, program(t), "--nodes", "2", "--sessions", "4")
+func testTheSecondSignalEndsADemoAtOnce(t *testing.T, path string) {
+	t.Helper()
+	d := startDemo(t, path, "--nodes", "2", "--sessions", "4")
 	pids := d.pids()
 	// Two different ones, since two equal ones may arrive as one.
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
