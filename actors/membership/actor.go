@@ -28,6 +28,8 @@ type membershipActor struct {
 
 	listing, scanning   bool // a call is in flight
 	listAgain, scanMore bool // another was asked for meanwhile
+	// listLater and scanLater are set while a failed call waits to be repeated.
+	listLater, scanLater bool
 
 	slots    chan struct{} // bounds the claims at once; shared with their goroutines
 	stopping bool
@@ -80,6 +82,7 @@ func (a *membershipActor) stop() {
 
 func (a *membershipActor) handle(c actor.Context, message Message) {
 	now := time.Now()
+	a.machine.deaf = !a.cfg.Events.Healthy()
 	switch m := message.(type) {
 	case *EventsReady:
 		a.machine.onEvents(a.cfg.Events.Take(), now)
@@ -110,6 +113,7 @@ func (a *membershipActor) handle(c actor.Context, message Message) {
 	case *refetch:
 		a.machine.out.fetch = append(a.machine.out.fetch, m.ids...)
 	case *relist:
+		a.listLater, a.scanLater = a.listLater && !m.list, a.scanLater && !m.scan
 		a.machine.out.list = a.machine.out.list || m.list
 		a.machine.out.scan = a.machine.out.scan || m.scan
 	}

@@ -172,7 +172,10 @@ func decode(d session.Document, defaults session.Defaults, check func(string) er
 func (a *membershipActor) onListed(c actor.Context, m *listed, now time.Time) {
 	a.listing = false
 	if m.err != nil {
-		tree.Self(c).After(firstPause, &relist{list: true})
+		if !a.listLater {
+			a.listLater = true
+			tree.Self(c).After(firstPause, &relist{list: true})
+		}
 		return
 	}
 	a.machine.onList(m.members, now)
@@ -191,7 +194,10 @@ func (a *membershipActor) onChecked(m *checked, now time.Time) {
 func (a *membershipActor) onScanned(c actor.Context, m *scanned, now time.Time) {
 	a.scanning = false
 	if m.err != nil {
-		tree.Self(c).After(mostPause, &relist{scan: true})
+		if !a.scanLater {
+			a.scanLater = true
+			tree.Self(c).After(mostPause, &relist{scan: true})
+		}
 		return
 	}
 	a.machine.onScan(m.docs, m.read, now)

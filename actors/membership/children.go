@@ -38,6 +38,15 @@ func (m *machine) onTerminated(id uint64, now time.Time) {
 	m.considerRoom(now)
 }
 
+// turnAfterMove is this node's rank for a session that it has just given up: low
+// enough for the new owner to come first, who may not hear of it.
+func (m *machine) turnAfterMove(e *entry) int {
+	if m.deaf {
+		return int(3 * deafPace / rankDelay)
+	}
+	return min(m.rank(e), fallbacks+1)
+}
+
 // afterEnd says who tries a session whose lease this node no longer has.
 func (m *machine) afterEnd(c *child, e *entry, now time.Time) {
 	switch {
@@ -57,7 +66,7 @@ func (m *machine) afterEnd(c *child, e *entry, now time.Time) {
 			return
 		}
 		// Should those who ought to have it have no room, it comes back here.
-		m.takeTurn(c.session, e, min(m.rank(e), fallbacks+1), now)
+		m.takeTurn(c.session, e, m.turnAfterMove(e), now)
 	default: // lost, or a fault of the leaseholder or its poller
 		if !c.ended || c.fault {
 			e.notBefore = now.Add(growing(e.failures))

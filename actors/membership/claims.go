@@ -22,7 +22,7 @@ func (m *machine) consider(id string, e *entry, why trigger, now time.Time) {
 		return
 	}
 	if why == byPlan && e.holder != "" && now.Before(e.heldUntil) {
-		m.wake(id, e, e.heldUntil.Add(touchAfter), byTimer)
+		m.wake(id, e, m.nextTry(e, now), byTimer)
 		return
 	}
 	if at := m.barred(e, now); now.Before(at) {
@@ -181,8 +181,18 @@ func (m *machine) onHeld(o lease.Outcome, e *entry, now time.Time) {
 	m.noteHolder(o.Session, e, o.Holder, o.Remaining, now)
 	m.log(eventlog.LeaseAcquireFailed{Session: o.Session, Holder: o.Holder})
 	if e.mine {
-		m.wake(o.Session, e, e.heldUntil.Add(touchAfter), byTimer)
+		m.wake(o.Session, e, m.nextTry(e, now), byTimer)
 	}
+}
+
+// nextTry is when a session that another holds is tried again: at the lease's
+// deadline, or soon if its release would not be heard.
+func (m *machine) nextTry(e *entry, now time.Time) time.Time {
+	at := e.heldUntil.Add(touchAfter)
+	if soon := now.Add(deafPace); m.deaf && m.fleet.lives(e.holder) && soon.Before(at) {
+		return soon
+	}
+	return at
 }
 
 // noteHolder books who has a lease, and warns once of one without expiry.
@@ -219,7 +229,7 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 		e.keepUntil = now.Add(e.keep)
 		e.declined = e.owner
 	}
-	m.noteSurplus(o.Session, e)
+	m.noteSurplus(o.Session, e, now)
 }
 
 // makeChild makes a leaseholder for the TTL that Redis was asked for. Where the
@@ -313,7 +323,7 @@ func (m *machine) onStatuses(statuses []lease.Status, now time.Time) {
 		case s.Holder != "":
 			m.noteHolder(s.Session, e, s.Holder, s.Remaining, now)
 			if e.mine {
-				m.wake(s.Session, e, e.heldUntil.Add(touchAfter), byTimer)
+				m.wake(s.Session, e, m.nextTry(e, now), byTimer)
 			}
 		case e.mine:
 			m.consider(s.Session, e, byScan, now)

@@ -19,6 +19,9 @@ import (
 type Events interface {
 	// Take empties the queue.
 	Take() []redisevents.Event
+	// Healthy reports whether events arrive. Without them others are asked for what
+	// they should give up, and heard of by the scan.
+	Healthy() bool
 }
 
 // Settings are the numbers that membership decides by.
@@ -88,6 +91,10 @@ const (
 
 	// pollSlack is how much longer than its timeout a poll can be in flight.
 	pollSlack = 5 * time.Second
+
+	// deafPace is how often, without events, a session is tried that another should
+	// give up for this node.
+	deafPace = time.Second
 
 	// keepMost is how many reconciliations long a session is kept, in the end, from an
 	// owner that did not take it when it was free.

@@ -37,6 +37,8 @@ type entry struct {
 	// until oursUntil: later another may have come and gone.
 	ours      bool
 	oursUntil time.Time // zero while it is held
+	// surplusAt is when the plan last gave the session, held here, to another.
+	surplusAt time.Time
 	// notBefore keeps this node from claiming: it stands back, or backs off.
 	notBefore time.Time
 	failures  int // leaseholders in a row that ended by a fault

@@ -25,6 +25,7 @@ type machine struct {
 
 	// Phases of the node's life.
 	started  time.Time
+	deaf     bool // no events arrive
 	scanned  bool // the catalog was read once
 	listed   bool // the fleet was read once
 	ready    bool // claims may be made

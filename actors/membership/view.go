@@ -94,7 +94,7 @@ func (m *machine) onPlan(in *planInput, owners []int32, now time.Time) {
 		}
 		e.owner, e.mine = owner, owner == m.set.Instance
 		e.declined = ""
-		m.noteSurplus(id, e)
+		m.noteSurplus(id, e, now)
 		if e.mine && m.ready {
 			m.consider(id, e, byPlan, now)
 		}
@@ -104,16 +104,16 @@ func (m *machine) onPlan(in *planInput, owners []int32, now time.Time) {
 
 // noteSurplus books whether a session is held here although another should have
 // it.
-func (m *machine) noteSurplus(id string, e *entry) {
+func (m *machine) noteSurplus(id string, e *entry, now time.Time) {
 	if c, ok := m.held[id]; ok && !c.leaving && !e.mine && e.owner != "" {
-		m.surplus[id] = e
+		m.surplus[id], e.surplusAt = e, now
 		return
 	}
 	delete(m.surplus, id)
 }
 
 // rebalance gives up sessions that another live node should have, once the view
-// of the fleet has stood still.
+// of the fleet and what the plan says of the session have stood still.
 func (m *machine) rebalance(now time.Time) {
 	if len(m.surplus) == 0 || m.draining || now.Before(m.changedAt.Add(settle)) {
 		return
@@ -128,6 +128,8 @@ func (m *machine) rebalance(now time.Time) {
 			delete(m.surplus, id)
 		case !m.fleet.lives(e.owner):
 			// The next plan names another.
+		case now.Before(e.surplusAt.Add(settle)):
+			m.wake(id, e, e.surplusAt.Add(settle), byPlan)
 		case e.declined == e.owner && now.Before(e.keepUntil):
 			m.wake(id, e, e.keepUntil, byPlan)
 		default:

@@ -33,16 +33,12 @@ type world struct {
 	made  int
 	log   []string // the faults, in order
 	start time.Time
-
-	// disturbed is when the last fault ended that can hold polls up.
-	disturbed time.Time
 }
 
 type doc struct {
 	interval time.Duration
 	paused   bool
 	broken   bool
-	since    time.Time
 }
 
 func timings(c *node.Config) {
@@ -83,7 +79,6 @@ func (w *world) add() {
 }
 
 func (w *world) put(id string, d doc) {
-	d.since = time.Now()
 	w.docs[id] = d
 	text := fmt.Sprintf(`{"url":"http://192.0.2.1/","interval":%q,"paused":%t}`, d.interval, d.paused)
 	if d.broken {
