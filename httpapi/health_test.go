@@ -1,0 +1,77 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"leasehold/httpapi"
+)
+
+type body struct {
+	Status string            `json:"status"`
+	Failed map[string]string `json:"failed"`
+}
+
+func get(t *testing.T, checks []httpapi.Check, path string) (int, body) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	httpapi.New(httpapi.Config{Ready: checks}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	var b body
+	if w.Code != http.StatusNotFound {
+		if err := json.Unmarshal(w.Body.Bytes(), &b); err != nil {
+			t.Fatalf("%s: %q: %v", path, w.Body, err)
+		}
+	}
+	return w.Code, b
+}
+
+func check(name string, err error) httpapi.Check {
+	return httpapi.Check{Name: name, Probe: func(context.Context) error { return err }}
+}
+
+func TestANodeIsAliveWhateverRedisSays(t *testing.T) {
+	code, b := get(t, []httpapi.Check{check("redis", errors.New("down"))}, "/healthz")
+	if code != http.StatusOK || b.Status != "ok" {
+		t.Errorf("%d %+v", code, b)
+	}
+}
+
+func TestReadyIsWhatEveryCheckSays(t *testing.T) {
+	if code, b := get(t, []httpapi.Check{check("redis", nil), check("heartbeat", nil)}, "/readyz"); code != http.StatusOK || b.Status != "ok" {
+		t.Errorf("%d %+v", code, b)
+	}
+	code, b := get(t, []httpapi.Check{check("redis", nil), check("heartbeat", errors.New("too old")), check("draining", errors.New("is"))}, "/readyz")
+	if code != http.StatusServiceUnavailable || len(b.Failed) != 2 || b.Failed["heartbeat"] != "too old" || b.Failed["draining"] != "is" {
+		t.Errorf("%d %+v", code, b)
+	}
+}
+
+func TestACheckThatHangsFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := time.Now()
+		code, b := get(t, []httpapi.Check{{Name: "redis", Probe: func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}}, "/readyz")
+		if code != http.StatusServiceUnavailable || b.Failed["redis"] == "" || time.Since(before) > 2*time.Second {
+			t.Errorf("%d %+v after %s", code, b, time.Since(before))
+		}
+	})
+}
+
+func TestOtherPathsAndMethods(t *testing.T) {
+	if code, _ := get(t, nil, "/other"); code != http.StatusNotFound {
+		t.Errorf("/other: %d", code)
+	}
+	w := httptest.NewRecorder()
+	httpapi.New(httpapi.Config{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/healthz", nil))
+	if w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST /healthz: %d", w.Code)
+	}
+}
