@@ -9,6 +9,9 @@ import (
 	"leasehold/planner"
 )
 
+// roundTrip is more than a look at a heartbeat takes.
+const roundTrip = 100 * time.Millisecond
+
 // node is another node as seen from here.
 type node struct {
 	name     planner.Name
@@ -55,7 +58,9 @@ func (f *fleet) see(m lease.Member, now time.Time) change {
 		return same
 	case m.Remaining <= 0:
 		delete(f.nodes, m.Instance)
-		if now.Before(known.deadline) {
+		// The deadline was reckoned from when its reading was heard, so it is late by
+		// a round trip.
+		if now.Before(known.deadline.Add(-roundTrip)) {
 			return left
 		}
 		return expired
