@@ -50,8 +50,15 @@ func runNode(ctx context.Context, stop <-chan string, n nodeSpec) exitCode {
 	return n.work(ctx, stop, client)
 }
 
-// work runs the node on a Redis that answered.
+// work runs the node on a Redis that answered. The HTTP address is bound first: a
+// node that can't have it takes no leases.
 func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.UniversalClient) exitCode {
+	server, err := bind(ctx, n.cfg)
+	if err != nil {
+		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
+		return exitFailure
+	}
+	defer server.close()
 	polls := httppoll.New(httppoll.Config{
 		Version: build().version, MaxBody: n.cfg.PollMaxBody, Concurrency: n.cfg.PollConcurrency,
 	})
@@ -63,12 +70,7 @@ func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.Uni
 		return exitFailure
 	}
 	defer running.Close()
-	server, err := startServer(ctx, n.cfg, running, client)
-	if err != nil {
-		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
-		return exitFailure
-	}
-	defer server.close()
+	server.serve(running, client)
 	n.log.Emit(eventlog.NodeReady{HTTPAddr: server.addr, Redis: n.cfg.Shown()["LEASEHOLD_REDIS_URL"]})
 
 	return n.await(ctx, stop, running, server)

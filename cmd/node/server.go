@@ -28,13 +28,14 @@ const (
 
 // server is the node's HTTP server, or nothing where none is wanted.
 type server struct {
-	addr  string // as bound; empty: none
-	http  *http.Server
-	drain atomic.Bool
+	addr     string // as bound; empty: none
+	listener net.Listener
+	http     *http.Server
+	drain    atomic.Bool
 }
 
-// startServer starts the HTTP server of the settings.
-func startServer(ctx context.Context, cfg config.Config, running *node.Node, client redis.UniversalClient) (*server, error) {
+// bind takes the address of the settings. Nothing is answered before serve.
+func bind(ctx context.Context, cfg config.Config) (*server, error) {
 	s := &server{}
 	if cfg.HTTPAddr == "" {
 		return s, nil
@@ -43,15 +44,22 @@ func startServer(ctx context.Context, cfg config.Config, running *node.Node, cli
 	if err != nil {
 		return nil, err
 	}
-	s.addr = listener.Addr().String()
+	s.addr, s.listener = listener.Addr().String(), listener
+	return s, nil
+}
+
+// serve answers for the node from now on.
+func (s *server) serve(running *node.Node, client redis.UniversalClient) {
+	if s.listener == nil {
+		return
+	}
 	s.http = &http.Server{
 		Handler:           httpapi.New(httpapi.Config{Ready: s.checks(running, client)}),
 		ReadTimeout:       requestLimit,
 		ReadHeaderTimeout: requestLimit,
 		WriteTimeout:      requestLimit,
 	}
-	go func() { _ = s.http.Serve(listener) }() // ends by close; health is then asked in vain
-	return s, nil
+	go func() { _ = s.http.Serve(s.listener) }() // ends by close; health is then asked in vain
 }
 
 // listen binds the address. Where the default's port is taken, by another node of
@@ -91,7 +99,11 @@ func (s *server) checks(running *node.Node, client redis.UniversalClient) []http
 func (s *server) draining() { s.drain.Store(true) }
 
 func (s *server) close() {
-	if s.http == nil {
+	switch {
+	case s.listener == nil:
+		return
+	case s.http == nil:
+		_ = s.listener.Close() // nobody has connected yet
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit) //nolint:forbidigo // outlives the node on purpose
