@@ -49,10 +49,6 @@ type Config struct {
 	// Notify, if set, is called when the queue turns from empty to non-empty. It
 	// must not block.
 	Notify func()
-	// Moved, if set, is called when another server, or one in another role, was
-	// found behind the address: old connections of other clients may still lead
-	// to the former one. It must not block.
-	Moved func()
 	// Observer may be nil.
 	Observer Observer
 

@@ -22,7 +22,6 @@ type heard struct {
 	mu      sync.Mutex
 	events  []redisevents.Event
 	notes   []string
-	moved   int
 	stop    context.CancelFunc
 	wake    chan struct{}
 	done    chan error
@@ -42,7 +41,6 @@ func listen(client redis.UniversalClient, change ...func(*redisevents.Config)) *
 			default:
 			}
 		},
-		Moved: func() { h.mu.Lock(); h.moved++; h.mu.Unlock() },
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -118,12 +116,6 @@ func (h *heard) gaps() []redisevents.Gap {
 		}
 	}
 	return gaps
-}
-
-func (h *heard) movedTimes() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.moved
 }
 
 func (h *heard) forget() {

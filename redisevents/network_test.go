@@ -79,7 +79,6 @@ func TestFailOver(t *testing.T) {
 	took := await(t, 10*time.Second, "gap", func() bool { return len(h.gaps()) > 0 })
 	t.Logf("gap %s after the fail-over", took)
 	g.Expect(h.gaps()[0].Restarted).To(gomega.BeTrue())
-	g.Expect(h.movedTimes()).To(gomega.BeNumerically(">=", 1))
 	await(t, 5*time.Second, "subscription moved", func() bool {
 		return subscribers(t, r) == 1 && subscribers(t, m) == 0
 	})

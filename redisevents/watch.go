@@ -170,11 +170,7 @@ func (w *watch) observe(flags flagState, sub *subscription, id identity) {
 
 // gap announces that everything has to be looked at.
 func (w *watch) gap(id identity) {
-	changed := id.changed(w.last)
-	restarted := changed || (w.joined && !w.begun)
-	if changed && w.cfg.Moved != nil {
-		w.cfg.Moved()
-	}
+	restarted := id.changed(w.last) || (w.joined && !w.begun)
 	w.queue.addGap(Gap{Reason: w.why, Restarted: restarted, Uptime: id.uptime})
 	if id.known() {
 		w.last = id
