@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -112,6 +113,34 @@ var _ = Describe("session documents", func() {
 				instances[polls[i].Instance] = true
 			}
 			g.Expect(instances).To(HaveLen(2))
+		})
+	})
+})
+
+var _ = Describe("many documents at once", func() {
+	It("are leased once each, and leave nothing behind when they go", func() {
+		bubble.Run(func(g Gomega) {
+			f := nodetest.New(g)
+			defer f.Stop()
+			for range 3 {
+				f.Start()
+			}
+			bubble.Sleep(20 * time.Second)
+			f.PutMany(300, 10*time.Second)
+			bubble.Sleep(30 * time.Second)
+			balanced(g, f, 300, 3)
+			acquired := 0
+			for _, m := range f.Members() {
+				acquired += len(m.Log.Events("lease.acquired"))
+			}
+			g.Expect(acquired).To(BeNumerically("<=", 303), "no more than one in a hundred moved")
+			for i := range 300 {
+				f.Remove(fmt.Sprintf("s%d", i))
+			}
+			bubble.Sleep(2 * time.Second)
+			g.Expect(f.Mini.Keys()).NotTo(ContainElement(HavePrefix("poll:state:")))
+			g.Expect(f.Owners()).To(BeEmpty())
+			g.Expect(f.Target.Overlaps()).To(BeEmpty())
 		})
 	})
 })

@@ -12,6 +12,7 @@ func (m *machine) onEnded(id uint64, r *leaseholder.Ended) {
 		c.ended, c.released, c.retryIn = true, r.Released, r.RetryIn
 		c.fault = r.Fault
 		c.failure = r.Reason == leaseholder.Failure && !r.Fault
+		c.forgot = r.Released && r.Reason == leaseholder.Deleted
 	}
 }
 
@@ -27,9 +28,12 @@ func (m *machine) onTerminated(id uint64, now time.Time) {
 		m.moving--
 	}
 	e, ok := m.entries[c.session]
-	if !c.ended {
-		// It failed, and nobody gave its lease back. Its poll has ended with it.
-		m.handBack(m.grant(c.session, c.token), !ok)
+	_, invalid := m.invalid[c.session]
+	gone := !ok && !invalid
+	if !c.ended || gone && !c.forgot {
+		// It failed, and nobody gave its lease back: its poll has ended with it. Or
+		// its document went while it was ending: its state has to go too.
+		m.handBack(m.grant(c.session, c.token), gone)
 	}
 	if ok {
 		delete(m.surplus, c.session)

@@ -225,7 +225,7 @@ var _ = Describe("a node", func() {
 		Expect(d.claims()).To(HaveLen(1))
 	})
 
-	It("claims nothing while it is fenced, and all that is its own afterwards", func() {
+	It("claims nothing while it is fenced, and afterwards settles as at a start", func() {
 		d := newDesk()
 		d.list()
 		d.m.onFenced(true, d.now)
@@ -235,7 +235,23 @@ var _ = Describe("a node", func() {
 		quiet(d.take())
 		d.m.onFenced(false, d.now)
 		d.settle()
-		Expect(d.claims()).To(ConsistOf(ids(3)))
+		Expect(d.take().list).To(BeTrue(), "the others may be coming back too")
+		d.sleep(settle)
+		quiet(d.take())
+		d.list(peer)
+		d.sleep(settle - 1)
+		Expect(d.claims()).To(BeEmpty())
+		d.sleep(1)
+		mine, others := d.mine()
+		Expect(others).NotTo(BeEmpty())
+		Expect(d.claims()).To(ConsistOf(mine))
+	})
+
+	It("goes on when it hears again that it is not fenced", func() {
+		d := ready(nil, ids(1))
+		d.m.onFenced(false, d.now)
+		d.settle()
+		Expect(d.m.ready).To(BeTrue())
 	})
 
 	It("puts the first poll off by a TTL where Redis forgot the lease of another", func() {

@@ -111,7 +111,8 @@ func (m *machine) onValid(s session.Session, read, now time.Time) bool {
 	case !ok:
 		m.entries[s.ID] = newEntry(s, read)
 		m.stale = true
-		if m.scanned { // the first scan's would say nothing new
+		if m.scanned { // the first scan's come at once, and would say nothing new
+			m.arrivals.note(now)
 			m.log(eventlog.SessionAdded{Session: s.ID})
 		}
 		return true

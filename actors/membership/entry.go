@@ -117,6 +117,7 @@ type child struct {
 	leaving, moving bool
 	// ended is set when it reported its end, released if the lease was given back.
 	ended, released bool
+	forgot          bool // its state went with it
 	failure         bool // it was released after a failed poll
 	fault           bool // its poller failed
 	retryIn         time.Duration

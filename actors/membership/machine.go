@@ -39,6 +39,7 @@ type machine struct {
 	forgotAt, pauseUntil time.Time
 	misses               int // claims in a row without an answer
 
+	arrivals burst
 	stale    bool // the plan does not fit the view
 	planning bool
 	surplus  map[string]*entry // held here, but another should have them
@@ -135,7 +136,7 @@ func (m *machine) onTime(now time.Time) {
 		m.consider(i.id, e, i.why, now)
 	}
 	m.rebalance(now)
-	m.startPlan()
+	m.startPlan(now)
 }
 
 // next returns when onTime has something to do; zero for never.
@@ -149,6 +150,9 @@ func (m *machine) next(now time.Time) time.Time {
 	earlier(m.agenda.next())
 	if !m.ready && m.informed() { // else an answer comes first
 		earlier(m.readyAt())
+	}
+	if end := m.arrivals.over(); m.stale && now.Before(end) {
+		earlier(end)
 	}
 	if len(m.surplus) > 0 && now.Before(m.changedAt.Add(settle)) {
 		earlier(m.changedAt.Add(settle))
@@ -206,9 +210,14 @@ func (m *machine) wake(id string, e *entry, at time.Time, why trigger) {
 
 // onFenced follows the node's own heartbeat: without it nothing is claimed.
 func (m *machine) onFenced(fenced bool, now time.Time) {
+	again := m.fenced && !fenced
 	m.fenced = fenced
-	if !fenced {
-		m.considerMine(now)
+	if again {
+		// While it was cut off it may have seen the others go, who are coming back
+		// like it: it settles as at a start, lest the first one takes everything.
+		m.started, m.changedAt = now, now
+		m.ready, m.listed = false, false
+		m.out.list = true
 	}
 }
 

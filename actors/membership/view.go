@@ -65,7 +65,10 @@ func (m *machine) onNodeGone(instance string) {
 }
 
 // startPlan has a new plan made when the view has changed, one at a time.
-func (m *machine) startPlan() {
+func (m *machine) startPlan(now time.Time) {
+	if now.Before(m.arrivals.over()) {
+		return // a plan for half of a burst would be wrong for the other half
+	}
 	if !m.stale || m.planning || m.draining || !m.scanned || !m.listed {
 		return
 	}

@@ -54,6 +54,8 @@ func (a attempt) run(gate, poll context.Context) *ran {
 	case errors.Is(err, lease.ErrLost):
 		a.cell.Kill(err)
 		return &ran{kind: lost}
+	case err != nil && gate.Err() != nil:
+		return &ran{kind: unusable} // the question was cut off, by a stop or the cell's end
 	case err != nil:
 		return &ran{kind: deferred, err: err}
 	case begun.Wait > 0:
