@@ -17,11 +17,6 @@ func Self(c actor.Context) Mailbox {
 	return Mailbox{root: c.ActorSystem().Root, pid: c.Self()}
 }
 
-// To returns the address of another actor.
-func To(c actor.Context, pid *actor.PID) Mailbox {
-	return Mailbox{root: c.ActorSystem().Root, pid: pid}
-}
-
 // Send puts a message into the mailbox. To an actor that has gone it does
 // nothing but leave a dead letter.
 func (m Mailbox) Send(message any) { m.root.Send(m.pid, message) }
