@@ -303,7 +303,11 @@ var _ = Describe("renewals", func() {
 			g.Expect(c.Usable()).To(BeTrue())
 			g.Expect(b.holder.Kinds()).To(Equal([]string{"Suspended", "Renewed"}))
 
-			b.stub.plan(func(s *stub) { s.renew = func(lease.Grant) error { return errRedis } })
+			b.stub.plan(func(s *stub) {
+				s.renew = func(lease.Grant) error { return errRedis }
+				// Else a retry falls on the very instant at which the trust ends.
+				s.delay = func([]lease.Grant) time.Duration { return 30 * time.Millisecond }
+			})
 			bubble.Sleep(time.Hour)
 			calls := b.stub.times("renew")
 			g.Expect(cause(c)).To(MatchError(cell.ErrExpired))
