@@ -1,7 +1,6 @@
 package redistest
 
 import (
-	"bytes"
 	"context"
 	"net"
 	"sync"
@@ -17,6 +16,7 @@ type Proxy struct {
 	change *sync.Cond
 	target string
 	conns  map[*proxied]struct{}
+	faults faults
 	ended  bool
 	wg     sync.WaitGroup
 }
@@ -103,11 +103,15 @@ func (p *Proxy) accept() {
 
 func (p *Proxy) carry(near net.Conn) {
 	p.mu.Lock()
-	target, ended := p.target, p.ended
+	target, ended := p.target, p.ended || p.faults.refuse
 	p.mu.Unlock()
+	if ended {
+		_ = near.Close()
+		return
+	}
 	var d net.Dialer
 	far, err := d.DialContext(context.Background(), "tcp", target)
-	if err != nil || ended {
+	if err != nil {
 		_ = near.Close()
 		return
 	}
@@ -128,6 +132,7 @@ type proxied struct {
 	near, far net.Conn
 
 	subscribed, frozen, closed bool
+	lost                       bool // the next reply closes the connection
 }
 
 // close is called with the proxy's mutex held.
@@ -142,15 +147,7 @@ func (c *proxied) copy(to, from net.Conn, requests bool) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
-		if !c.pass(buf[:n], requests) {
-			break
-		}
-		if n > 0 {
-			if _, werr := to.Write(buf[:n]); werr != nil {
-				break
-			}
-		}
-		if err != nil {
+		if !c.pass(to, from, buf[:n], requests) || err != nil {
 			break
 		}
 	}
@@ -159,15 +156,18 @@ func (c *proxied) copy(to, from net.Conn, requests bool) {
 	c.proxy.mu.Unlock()
 }
 
-// pass waits while the connection is frozen and reports whether it is still open.
-func (c *proxied) pass(data []byte, requests bool) bool {
-	c.proxy.mu.Lock()
-	defer c.proxy.mu.Unlock()
-	if requests && bytes.Contains(bytes.ToLower(data), []byte("subscribe\r\n")) {
-		c.subscribed = true
+// pass does with the bytes what it must, and reports whether the connection is
+// still open.
+func (c *proxied) pass(to, from net.Conn, data []byte, requests bool) bool {
+	fate, reply := c.decide(data, requests)
+	var err error
+	switch {
+	case fate == closed:
+		return false
+	case fate == answered:
+		_, err = from.Write(reply)
+	case len(data) > 0:
+		_, err = to.Write(data)
 	}
-	for c.frozen && !c.closed {
-		c.proxy.change.Wait()
-	}
-	return !c.closed
+	return err == nil
 }
