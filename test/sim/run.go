@@ -1,8 +1,9 @@
 package sim
 
 import (
+	"container/heap"
+	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/onsi/gomega"
@@ -10,75 +11,122 @@ import (
 	"leasehold/internal/bubble"
 )
 
-// Run simulates a fleet for a while and returns what went wrong, with the faults
-// that led to it.
-func Run(g gomega.Gomega, seed uint64, length time.Duration) error {
-	w := newWorld(g, seed)
+// Verdict is what became of a scenario.
+type Verdict struct {
+	Seed      uint64         `json:"seed"`
+	Profile   string         `json:"profile"`
+	Violation string         `json:"violation,omitempty"`
+	At        Span           `json:"at"`                // of the violation, else the end
+	History   []string       `json:"history,omitempty"` // the faults that hit, of a violation
+	Log       []string       `json:"log,omitempty"`     // lines around a violation
+	Faults    map[string]int `json:"faults"`            // that hit something, by kind
+	Polls     int            `json:"polls"`
+	Terms     int            `json:"terms"` // of leases
+	Wall      Span           `json:"wall"`
+}
+
+// referee decides whether the contract holds. step is called after each fault and
+// each end of one, calm at the end of each calm.
+type referee interface {
+	step()
+	calm()
+	err() error // the first violation
+}
+
+var errStopped = errors.New("an assertion of the kit failed")
+
+// Run simulates the scenario. Call it in a bubble.
+func Run(s Scenario) (v Verdict) {
+	begun := time.Now()
+	v = Verdict{Seed: s.Seed, Profile: s.Timings.Profile}
+	g := gomega.NewGomega(func(message string, _ ...int) {
+		v.Violation = "kit: " + message
+		panic(errStopped)
+	})
+	defer func() {
+		r := recover()
+		if err, ok := r.(error); r != nil && (!ok || !errors.Is(err, errStopped)) {
+			panic(r)
+		}
+		v.At = Span(time.Since(begun)).round()
+	}()
+	w := newWorld(g, s)
 	defer w.fleet.Stop()
-	defer w.dump()
-	kinds := faults()
-	bubble.Sleep(10 * time.Second)
-	for time.Since(w.start) < length {
-		for range 1 + w.rnd.IntN(4) { // a storm
-			f := kinds[w.rnd.IntN(len(kinds))]
-			end := f.do(w)
-			w.sleep(2 * ttl)
-			if end != nil {
-				end()
-				w.note("end of %s", f.name)
-			}
-			if err := w.overlaps(); err != nil {
-				return err
-			}
+	if err := w.play(newReferee(w)); err != nil {
+		v.Violation = err.Error()
+	}
+	v.At = w.now().round()
+	w.tell(&v)
+	return v
+}
+
+// tell fills in what the world knows.
+func (w *world) tell(v *Verdict) {
+	v.Faults = w.counts
+	polls := w.fleet.Target.Polls("")
+	v.Polls = len(polls)
+	type term struct {
+		session string
+		token   any
+	}
+	terms := map[term]struct{}{}
+	for _, p := range polls {
+		terms[term{p.Session, p.Token}] = struct{}{}
+	}
+	v.Terms = len(terms)
+	if v.Violation != "" {
+		v.History, v.Log = w.history(), w.lines(time.Now().Add(-w.scenario.Timings.LeaseTTL.D()))
+	}
+}
+
+// play lets all happen at its time.
+func (w *world) play(j referee) error {
+	a := newAgenda(w.scenario)
+	for a.Len() > 0 {
+		e := heap.Pop(a).(event)
+		if e.at > w.scenario.Length {
+			return nil
 		}
-		if err := w.calm(); err != nil {
-			return err
+		bubble.Sleep(time.Until(w.start.Add(e.at.D())))
+		switch e.what {
+		case begin:
+			w.apply(a, e)
+		case end:
+			a.finish(e.id)
+		case calmBegin:
+			w.quiet = true
+			a.finishAll()
+		case calmEnd:
+			j.calm()
+			w.quiet = false
+		}
+		bubble.Sleep(0)
+		if j.step(); j.err() != nil {
+			return fmt.Errorf("%w", j.err())
 		}
 	}
 	return nil
 }
 
-func (w *world) overlaps() error {
-	if o := w.fleet.Target.Overlaps(); len(o) > 0 {
-		return fmt.Errorf("two polls at once: %s\n%s", strings.Join(o, "; "), w.history())
+// apply begins a fault and notes its end.
+func (w *world) apply(a *agenda, e event) {
+	k, ok := kindOf(e.fault.Kind)
+	if !ok {
+		panic("no such fault: " + e.fault.Kind)
 	}
-	return nil
-}
-
-// calm lets the fleet settle and checks that nothing was lost.
-func (w *world) calm() error {
-	w.note("calm")
-	bubble.Sleep(3*ttl + 12*time.Second) // a hold-off, a scan, moves
-	at := time.Now()
-	bubble.Sleep(13 * time.Second)
-	if err := w.overlaps(); err != nil {
-		return err
+	hit, ended := k.do(w, e.fault)
+	if hit == "" {
+		return
 	}
-	polls := w.fleet.Target.Since(at)
-	for id, d := range w.docs {
-		idle := d.paused || d.broken
-		if n := len(polls[id]); !idle && n == 0 {
-			return fmt.Errorf("%s was not polled in 13 s of calm\n%s", id, w.history())
-		} else if idle && n > 0 {
-			return fmt.Errorf("%s was polled although it may not be\n%s", id, w.history())
-		}
+	w.counts[k.name]++
+	i := len(w.applied)
+	w.applied = append(w.applied, applied{Fault: e.fault, Hit: hit, Begun: time.Now()})
+	if ended == nil {
+		w.applied[i].Ended = time.Now()
+		return
 	}
-	for id := range polls {
-		if !w.has(id) {
-			return fmt.Errorf("%s was polled although it is gone\n%s", id, w.history())
-		}
-	}
-	return w.balance()
-}
-
-func (w *world) balance() error {
-	loads := w.fleet.Loads()
-	least, most := 1<<30, 0
-	for _, m := range w.nodes {
-		least, most = min(least, loads[m.Name]), max(most, loads[m.Name])
-	}
-	if most-least > 1 {
-		return fmt.Errorf("unbalanced: %v\n%s", loads, w.history())
-	}
-	return nil
+	a.add(e.at+e.fault.Lasts, func() {
+		ended()
+		w.applied[i].Ended = time.Now()
+	})
 }

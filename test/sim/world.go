@@ -1,147 +1,152 @@
 package sim
 
 import (
-	"context"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/onsi/gomega"
 
-	"leasehold/internal/bubble"
 	"leasehold/internal/nodetest"
 	"leasehold/node"
 )
 
-// Timings of the simulated fleets: those of the demo, so that an hour of virtual
-// time holds many terms.
-const (
-	ttl      = 6 * time.Second
-	interval = 2 * time.Second
-)
-
-// world is one simulated fleet and what was done to it.
+// world is one simulated fleet and what was done to it. All of it belongs to the
+// goroutine that runs the scenario.
 type world struct {
-	g     gomega.Gomega
-	rnd   *rand.Rand
-	fleet *nodetest.Fleet
-	nodes []*nodetest.Member
-	docs  map[string]doc
-	made  int
-	log   []string // the faults, in order
-	start time.Time
+	g        gomega.Gomega
+	scenario Scenario
+	fleet    *nodetest.Fleet
+	start    time.Time
+
+	nodes  []*nodetest.Member // started, and neither killed nor asked to drain
+	drains []*drain
+	docs   []*document // those that exist, in the order of their making
+	made   int         // documents ever made
+
+	applied []applied // the faults that hit something, in order
+	counts  map[string]int
+	quiet   bool // in a calm
 }
 
-type doc struct {
-	interval time.Duration
-	paused   bool
-	broken   bool
+// applied is a fault that hit something.
+type applied struct {
+	Fault
+
+	Hit   string // an instance, a session, a key
+	Begun time.Time
+	Ended time.Time // zero while it goes on
 }
 
-func timings(c *node.Config) {
-	c.LeaseTTL, c.RenewInterval, c.Margin = ttl, ttl/3, ttl/15
-	c.HeartbeatTTL, c.HeartbeatInterval = ttl, ttl/3
-	c.ReconcileInterval = 10 * time.Second
-	c.Store.Timeout = time.Second
+// drain is a node that was asked to stop.
+type drain struct {
+	*nodetest.Member
+
+	Asked time.Time
+	Calm  bool          // asked while there was no trouble
+	Done  chan struct{} // closed when it has stopped
+	Ended time.Time     // valid after Done
+	Err   error         // valid after Done; nil: every lease was given back
 }
 
-func newWorld(g gomega.Gomega, seed uint64) *world {
+// newWorld starts the fleet.
+func newWorld(g gomega.Gomega, s Scenario) *world {
 	w := &world{
-		g: g, rnd: rand.New(rand.NewPCG(seed, seed)), fleet: nodetest.New(g),
-		docs: map[string]doc{}, start: time.Now(),
+		g: g, scenario: s, fleet: nodetest.New(g), start: time.Now(), counts: map[string]int{},
 	}
-	for range 10 + w.rnd.IntN(20) {
-		w.add()
+	for range s.Sessions {
+		w.addDocument()
 	}
-	for range 3 + w.rnd.IntN(3) {
+	for range s.Nodes {
 		w.join()
 	}
 	return w
 }
 
-func (w *world) note(format string, args ...any) {
-	at := time.Since(w.start).Round(time.Millisecond)
-	w.log = append(w.log, fmt.Sprintf("%s ", at)+fmt.Sprintf(format, args...))
+// now is the time since the start.
+func (w *world) now() Span { return Span(time.Since(w.start)) }
+
+// config sets a node's timings.
+func (w *world) config(c *node.Config) {
+	t := w.scenario.Timings
+	c.LeaseTTL, c.RenewInterval, c.Margin = t.LeaseTTL.D(), t.RenewInterval.D(), t.Margin.D()
+	c.HeartbeatTTL, c.HeartbeatInterval = t.HeartbeatTTL.D(), t.HeartbeatInterval.D()
+	c.ReconcileInterval = t.Reconcile.D()
+	c.Store.Timeout = t.Timeout.D()
 }
 
-func (w *world) join() {
-	m := w.fleet.Start(timings)
+func (w *world) join() *nodetest.Member {
+	m := w.fleet.Start(w.config)
 	w.nodes = append(w.nodes, m)
-	w.note("join %s", m.Name)
+	return m
 }
 
-func (w *world) add() {
-	w.made++
-	w.put(fmt.Sprintf("d%d", w.made), doc{interval: interval})
-}
-
-func (w *world) put(id string, d doc) {
-	w.docs[id] = d
-	text := fmt.Sprintf(`{"url":"http://192.0.2.1/","interval":%q,"paused":%t}`, d.interval, d.paused)
-	if d.broken {
-		text = "{" + id
+// node returns the one that a fault hits, nil if there is none.
+func (w *world) node(f Fault) *nodetest.Member {
+	if len(w.nodes) == 0 {
+		return nil
 	}
-	w.fleet.Put(id, text)
+	return w.nodes[int(f.Which%uint32(len(w.nodes)))]
 }
 
-func (w *world) someDoc() (string, doc) {
-	ids := make([]string, 0, len(w.docs))
-	for i := 1; i <= w.made; i++ {
-		if id := fmt.Sprintf("d%d", i); w.has(id) {
-			ids = append(ids, id)
+// leave takes a node off the list of those that live.
+func (w *world) leave(m *nodetest.Member) {
+	for i, n := range w.nodes {
+		if n == m {
+			w.nodes = append(w.nodes[:i:i], w.nodes[i+1:]...)
 		}
 	}
-	if len(ids) == 0 {
-		return "", doc{}
+}
+
+// few says that no node may go for good.
+func (w *world) few() bool { return len(w.nodes) <= min(3, w.scenario.Nodes) }
+
+func (w *world) addDocument() *document {
+	d := w.scenario.newDocument(w.made)
+	w.made++
+	w.docs = append(w.docs, &d)
+	w.fleet.Target.Set(d.ID, d.Usual)
+	w.put(&d)
+	return &d
+}
+
+func (w *world) put(d *document) {
+	d.changed = time.Now()
+	w.fleet.Put(d.ID, d.text())
+}
+
+// document returns the one that a fault hits, nil if there is none.
+func (w *world) document(f Fault) *document {
+	if len(w.docs) == 0 {
+		return nil
 	}
-	id := ids[w.rnd.IntN(len(ids))]
-	return id, w.docs[id]
+	return w.docs[int(f.Which%uint32(len(w.docs)))]
 }
 
-func (w *world) has(id string) bool {
-	_, ok := w.docs[id]
-	return ok
+func (w *world) removeDocument(d *document) {
+	for i, other := range w.docs {
+		if other == d {
+			w.docs = append(w.docs[:i:i], w.docs[i+1:]...)
+		}
+	}
+	w.fleet.Remove(d.ID)
 }
 
-// sleep lets up to most pass.
-func (w *world) sleep(most time.Duration) {
-	bubble.Sleep(time.Duration(w.rnd.Int64N(int64(most))))
-}
-
-// restart empties Redis as a restart without persistence does, and stores the
-// documents again, as their owner would.
-func (w *world) restart() {
-	w.fleet.Events.Restart()
-	w.putAll()
-}
-
+// putAll stores all documents again, as their owner would after Redis lost them.
 func (w *world) putAll() {
-	for id, d := range w.docs {
-		w.put(id, d)
+	for _, d := range w.docs {
+		w.put(d)
 	}
 }
 
-func (w *world) keys(pattern string) []string {
-	keys, err := w.fleet.Client.Keys(context.Background(), pattern).Result()
-	w.g.Expect(err).NotTo(gomega.HaveOccurred())
-	return keys
-}
-
-// dump writes the logs of all nodes, in order, where DUMP names a file.
-func (w *world) dump() {
-	path := os.Getenv("DUMP")
-	if path == "" {
-		return
+// history lists the faults up to now.
+func (w *world) history() []string {
+	lines := make([]string, 0, len(w.applied))
+	for _, a := range w.applied {
+		line := fmt.Sprintf("%s %s", a.Fault, a.Hit)
+		if !a.Ended.IsZero() {
+			line += fmt.Sprintf(" (ended %s)", Span(a.Ended.Sub(w.start)).round())
+		}
+		lines = append(lines, line)
 	}
-	var lines []string
-	for _, m := range w.fleet.Members() {
-		lines = append(lines, strings.Split(m.Log.String(), "\n")...)
-	}
-	slices.Sort(lines)
-	w.g.Expect(os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600)).To(gomega.Succeed())
+	return lines
 }
-
-func (w *world) history() string { return strings.Join(w.log, "\n") }

@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// Draw makes a scenario out of a seed: always the same one.
+func Draw(seed uint64) Scenario {
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	return DrawAs(seed, profiles()[pick(rnd, []int{2, 3, 5})])
+}
+
+// DrawAs is Draw for one profile.
+func DrawAs(seed uint64, profile string) Scenario {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	t := drawTimings(rnd, profile)
+	s := Scenario{
+		Seed: seed, Timings: t,
+		Nodes: 3 + rnd.IntN(5), Sessions: skewed(rnd, 20, 200),
+	}
+	end := Span(0)
+	s.quiet(&end) // the start
+	for range 3 + rnd.IntN(4) {
+		s.storm(rnd, &end)
+		s.quiet(&end)
+		if rnd.IntN(2) == 0 { // one change of membership, and nothing else
+			kind := []string{"join", "drain", "kill"}[rnd.IntN(3)]
+			s.Faults = append(s.Faults, Fault{At: end, Kind: kind, Which: rnd.Uint32()})
+			s.quiet(&end)
+		}
+	}
+	s.Length = end
+	return s
+}
+
+// quiet appends a calm.
+func (s *Scenario) quiet(end *Span) {
+	calm := Calm{At: *end + 1, Until: *end + s.Timings.settle() + 2*s.Timings.Longest}
+	s.Calms = append(s.Calms, calm)
+	*end = calm.Until + Span(time.Second)
+}
+
+// storm appends faults that overlap.
+func (s *Scenario) storm(rnd *rand.Rand, end *Span) {
+	ttl := s.Timings.LeaseTTL
+	length := between(rnd, 2*ttl, 20*ttl)
+	kinds := kinds()
+	weights := make([]int, len(kinds))
+	for i, k := range kinds {
+		weights[i] = k.weight
+	}
+	at := *end
+	// Some storms are dense, others single faults far apart.
+	gap := between(rnd, ttl/10, 2*ttl)
+	for at < *end+length {
+		k := kinds[pick(rnd, weights)]
+		f := Fault{At: at, Kind: k.name, Which: rnd.Uint32(), Lasts: lasting(rnd, ttl)}
+		if k.draw != nil {
+			k.draw(rnd, s.Timings, &f)
+		}
+		s.Faults = append(s.Faults, f)
+		at += Span(rnd.ExpFloat64() * float64(gap))
+	}
+	*end = max(at, *end+length)
+}
+
+// lasting draws how long a fault lasts: 0.1 to 3 TTL, mostly short.
+func lasting(rnd *rand.Rand, ttl Span) Span {
+	u := rnd.Float64()
+	return (ttl/10 + Span(u*u*2.9*float64(ttl))).round()
+}
+
+// round cuts below a millisecond: shorter reads better.
+func (s Span) round() Span { return Span(s.D().Round(time.Millisecond)) }
+
+func between(rnd *rand.Rand, low, high Span) Span {
+	return (low + Span(rnd.Float64()*float64(high-low))).round()
+}
+
+// skewed draws from low to high, mostly low.
+func skewed(rnd *rand.Rand, low, high int) int {
+	u := rnd.Float64()
+	return int(math.Round(float64(low) * math.Pow(float64(high)/float64(low), u*u)))
+}
+
+// pick draws an index by weight.
+func pick(rnd *rand.Rand, weights []int) int {
+	sum := 0
+	for _, w := range weights {
+		sum += w
+	}
+	n := rnd.IntN(sum)
+	for i, w := range weights {
+		if n -= w; n < 0 {
+			return i
+		}
+	}
+	return len(weights) - 1
+}

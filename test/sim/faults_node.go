@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"leasehold/internal/nodetest"
+)
+
+// most is the largest fleet.
+const most = 7
+
+// replaced draws whether a node that goes comes back under a new name, as an
+// orchestrator would see to.
+func replaced(rnd *rand.Rand, _ Timings, f *Fault) {
+	if rnd.IntN(4) == 0 {
+		f.Lasts = 0
+	}
+}
+
+func nodeKinds() []kind {
+	return []kind{
+		{"join", 2, nil, func(w *world, _ Fault) (string, func()) {
+			if len(w.nodes) >= most {
+				return "", nil
+			}
+			return w.join().Name, nil
+		}},
+		{"kill", 3, replaced, going(func(_ *world, m *nodetest.Member) { m.Kill() })},
+		{"drain", 3, replaced, going(func(w *world, m *nodetest.Member) { w.drain(m) })},
+	}
+}
+
+// going lets a node go, and a new one come at the end of the fault.
+func going(how func(*world, *nodetest.Member)) func(*world, Fault) (string, func()) {
+	return func(w *world, f Fault) (string, func()) {
+		m := w.node(f)
+		if m == nil || (f.Lasts == 0 && w.few()) {
+			return "", nil
+		}
+		w.leave(m)
+		how(w, m)
+		if f.Lasts == 0 {
+			return m.Name, nil
+		}
+		return m.Name, func() {
+			if len(w.nodes) < most {
+				w.join()
+			}
+		}
+	}
+}
+
+// drain asks a node to stop and does not wait for it.
+func (w *world) drain(m *nodetest.Member) {
+	d := &drain{Member: m, Asked: time.Now(), Calm: w.quiet, Done: make(chan struct{})}
+	w.drains = append(w.drains, d)
+	go func() {
+		d.Err = m.Drain()
+		d.Ended = time.Now()
+		close(d.Done)
+	}()
+}
