@@ -1,54 +1,103 @@
 package wiretest
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"strconv"
-	"strings"
 )
 
-var errProtocol = errors.New("not the Redis protocol")
+// ReplyError is an error that the server answered with.
+type ReplyError string
 
-// parseCommand reads one command and says how long it is: zero when its end is
-// still missing.
-func parseCommand(text string) (args []string, n int, err error) {
-	count, at, err := parseHead(text, '*')
-	if at == 0 || err != nil {
-		return nil, 0, err
+func (e ReplyError) Error() string { return string(e) }
+
+var errProtocol = errors.New("no RESP2")
+
+// readCommand reads one command as a client sends it, and the bytes that it was.
+func readCommand(in *bufio.Reader) (args []string, raw []byte, err error) {
+	v, raw, err := readReply(in)
+	if err != nil {
+		return nil, raw, err
 	}
-	args = make([]string, 0, max(0, count))
-	for range count {
-		size, m, err := parseHead(text[at:], '$')
-		if m == 0 || err != nil {
-			return nil, 0, err
-		}
-		from := at + m
-		at = from + size + len("\r\n")
-		if size < 0 || at < from {
-			return nil, 0, errProtocol
-		}
-		if at > len(text) {
-			return nil, 0, nil
-		}
-		args = append(args, text[from:from+size])
+	list, ok := v.([]any)
+	if !ok {
+		return nil, raw, fmt.Errorf("%w: a command is %T", errProtocol, v)
 	}
-	return args, at, nil
+	args = make([]string, len(list))
+	for i, a := range list {
+		args[i], _ = a.(string)
+	}
+
+	return args, raw, nil
 }
 
-// parseHead reads a line of a kind and a number.
-func parseHead(text string, kind byte) (number, n int, err error) {
-	if text == "" {
-		return 0, 0, nil
+// readReply reads one reply of RESP2, and the bytes that it was: a string, an int64,
+// nil, a [ReplyError] or a list of such.
+func readReply(in *bufio.Reader) (reply any, raw []byte, err error) {
+	var seen bytes.Buffer
+	reply, err = readValue(in, &seen)
+
+	return reply, seen.Bytes(), err
+}
+
+func readValue(in *bufio.Reader, seen *bytes.Buffer) (any, error) {
+	line, err := in.ReadBytes('\n')
+	seen.Write(line)
+	if err != nil {
+		return nil, err
 	}
-	if text[0] != kind {
-		return 0, 0, errProtocol
+	if len(line) < 3 {
+		return nil, fmt.Errorf("%w: %q", errProtocol, line)
 	}
-	end := strings.IndexByte(text, '\n')
-	if end < 0 {
-		return 0, 0, nil
+	text := string(line[1 : len(line)-2])
+	switch line[0] {
+	case '+':
+		return text, nil
+	case '-':
+		return ReplyError(text), nil
 	}
-	if end < 3 {
-		return 0, 0, errProtocol
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %q", errProtocol, line)
 	}
-	number, err = strconv.Atoi(text[1 : end-1])
-	return number, end + 1, err
+	switch line[0] {
+	case ':':
+		return n, nil
+	case '$':
+		return readBulk(in, seen, n)
+	case '*':
+		return readList(in, seen, n)
+	}
+
+	return nil, fmt.Errorf("%w: %q", errProtocol, line)
+}
+
+func readBulk(in *bufio.Reader, seen *bytes.Buffer, n int64) (any, error) {
+	if n < 0 {
+		return nil, nil
+	}
+	b := make([]byte, n+2)
+	read, err := io.ReadFull(in, b)
+	seen.Write(b[:read])
+
+	return string(b[:max(0, read-2)]), err
+}
+
+func readList(in *bufio.Reader, seen *bytes.Buffer, n int64) (any, error) {
+	if n < 0 {
+		return nil, nil
+	}
+	list := make([]any, n)
+	for i := range list {
+		v, err := readValue(in, seen)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = v
+	}
+
+	return list, nil
 }
