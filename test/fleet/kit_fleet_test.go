@@ -284,7 +284,7 @@ func (f *fleet) safe(need int) {
 	f.t.Helper()
 	h := f.history()
 	f.pass("safety", check.Safety(h, need))
-	f.pass("tokens in Redis", rising(h.Leases))
+	f.pass("terms", check.All(check.Acquisitions(h, check.Window{}, need), check.FailClosed(h, check.OwnerTolerance, need)))
 }
 
 // wait lets the fleet work for a while.

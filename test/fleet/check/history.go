@@ -28,6 +28,8 @@ type LeaseSample struct {
 	Token   lease.Token // zero: not read
 	// At is when the reading was sent. Samples of one round have the same At.
 	At time.Duration
+	// Until is the deadline that Redis gave to the lease; zero: not read, or none.
+	Until time.Duration
 }
 
 func (s LeaseSample) String() string {
