@@ -1,25 +1,21 @@
 package nodetest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/onsi/gomega"
 	"github.com/redis/go-redis/v9"
 
 	"leasehold/eventlog"
 	"leasehold/internal/bubble"
 	"leasehold/internal/redistest"
-	"leasehold/node"
-	"leasehold/redisevents"
 	"leasehold/redisevents/emulator"
 	"leasehold/rediskey"
-	"leasehold/redisstore"
-	"leasehold/session"
 )
 
 // Fleet is any number of nodes on one in-memory Redis. Use it in a bubble, on the
@@ -31,26 +27,65 @@ type Fleet struct {
 	Target *Target
 	Client *redis.Client // a link that never fails
 
+	options Options
+	polls   sync.WaitGroup
 	members []*Member
 	started int
+
+	mu    sync.Mutex
+	hooks []server.Hook
 }
 
+// OwnClient is the name of the fleet's own client among the server's peers, so that
+// a hook can tell it from the nodes'.
+const OwnClient = "spec"
+
 // New returns a fleet without nodes.
-func New(g gomega.Gomega) *Fleet {
+func New(g gomega.Gomega, change ...func(*Options)) *Fleet {
+	o := Options{LogLevel: eventlog.Debug}
+	for _, c := range change {
+		c(&o)
+	}
 	m := redistest.NewMini()
-	e, err := emulator.Start(m.Miniredis, emulator.Options{})
+	f := &Fleet{G: g, Mini: m, Target: NewTarget(), options: o}
+	e, err := emulator.Start(m.Miniredis, emulator.Options{Next: f.hook, Sweep: o.Sweep, Tick: o.Tick})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	return &Fleet{G: g, Mini: m, Events: e, Target: NewTarget(), Client: m.Client()}
+	f.Events = e
+	f.Client = m.Client(func(o *redis.Options) { o.ClientName = OwnClient })
+	return f
+}
+
+// Hook has each command, those of scripts included, shown to h before it takes
+// effect; what runs in scripts comes with the server's lock held. The hooks are
+// asked in the order in which they came, until one returns true: it has answered.
+func (f *Fleet) Hook(h server.Hook) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hooks = append(f.hooks[:len(f.hooks):len(f.hooks)], h)
+}
+
+func (f *Fleet) hook(c *server.Peer, cmd string, args ...string) bool {
+	f.mu.Lock()
+	hooks := f.hooks
+	f.mu.Unlock()
+	for _, h := range hooks {
+		if h(c, cmd, args...) {
+			return true
+		}
+	}
+	return false
 }
 
 // Stop ends all nodes and the Redis.
 func (f *Fleet) Stop() {
 	for _, m := range f.members {
 		m.Kill()
+		<-m.closed
 	}
 	_ = f.Client.Close()
 	f.Events.Close()
 	f.Mini.Close()
+	f.polls.Wait() // the target has an end for each
 	bubble.Settle()
 }
 
@@ -104,105 +139,4 @@ func (f *Fleet) Tokens() map[string]string {
 		tokens[id] = f.Mini.HGet(rediskey.Default().State(id), "version")
 	}
 	return tokens
-}
-
-// Member is one node of a fleet.
-type Member struct {
-	*node.Node
-
-	Name string // the instance ID
-	Link *redistest.Link
-	Log  *Lines
-
-	client *redis.Client
-	log    *eventlog.Log
-	dead   bool
-}
-
-// Start adds a node with the default timings, changed as wanted.
-func (f *Fleet) Start(change ...func(*node.Config)) *Member {
-	f.started++
-	link := f.Mini.Link()
-	m := &Member{
-		Name: fmt.Sprintf("node%d-%d-%08x", f.started, time.Now().UnixNano(), f.started),
-		Link: link, Log: &Lines{}, client: link.Client(),
-	}
-	m.log = eventlog.New(m.Log, eventlog.Options{Level: eventlog.Debug, InstanceID: m.Name})
-	cfg := node.Config{
-		Instance: m.Name, Client: m.client, Keys: rediskey.Default(),
-		Events:   redisevents.Auto,
-		Store:    redisstore.Options{Stream: "poll:results", Timeout: 2 * time.Second},
-		LeaseTTL: 30 * time.Second, RenewInterval: 10 * time.Second, Margin: 2 * time.Second,
-		HeartbeatTTL: 30 * time.Second, HeartbeatInterval: 10 * time.Second,
-		ReconcileInterval: 10 * time.Second, Concurrency: 256,
-		Defaults: session.Defaults{Interval: 10 * time.Second, Timeout: 5 * time.Second},
-		Poll:     f.Target.Poll,
-		Log:      m.log,
-	}
-	for _, c := range change {
-		c(&cfg)
-	}
-	n, err := node.Start(context.Background(), cfg)
-	f.G.Expect(err).NotTo(gomega.HaveOccurred())
-	m.Node = n
-	f.members = append(f.members, m)
-	return m
-}
-
-// Kill ends the node as a crash does: its connections break and nothing is given
-// back.
-func (m *Member) Kill() {
-	if m.dead {
-		return
-	}
-	m.dead = true
-	m.Link.Cut()
-	m.Close()
-	_ = m.client.Close()
-	m.log.Close()
-}
-
-// Drain stops the node gracefully.
-func (m *Member) Drain() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
-	defer cancel()
-	err := m.Node.Drain(ctx, 20*time.Second)
-	m.dead = true
-	m.Close()
-	_ = m.client.Close()
-	m.log.Close()
-	return err
-}
-
-// Lines is a log that a spec can read.
-type Lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *Lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-// Events returns the lines of one event.
-func (l *Lines) Events(name string) []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var lines []string
-	for line := range strings.Lines(l.buf.String()) {
-		if strings.Contains(line, `"event":"`+name+`"`) {
-			lines = append(lines, strings.TrimSpace(line))
-		}
-	}
-	return lines
-}
-
-// String returns the whole log.
-func (l *Lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
 }

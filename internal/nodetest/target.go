@@ -17,9 +17,19 @@ type Poll struct {
 	Instance string
 	Token    lease.Token
 	Start    time.Time
-	End      time.Time
+	Over     time.Time // when the poller's side gave the request up, or had its answer
+	End      time.Time // when the target was done with it
 	Canceled bool
 	OK       bool
+}
+
+// Observer hears of each poll as it happens, on the poll's own goroutine. The
+// pointer is the same in both calls.
+type Observer interface {
+	Began(p *Poll)
+	// Over says that the request is over from the poller's side: answered, timed out
+	// or canceled. The target may go on with it.
+	Over(p *Poll)
 }
 
 // Behavior is how the target treats one session.
@@ -38,6 +48,7 @@ type Target struct {
 	inFlight map[string]int
 	polls    []Poll
 	overlaps []string
+	observer Observer
 }
 
 // NewTarget returns a target that answers at once.
@@ -52,27 +63,45 @@ func (t *Target) Set(session string, b Behavior) {
 	t.behavior[session] = b
 }
 
+// Observe has all polls from now on told to o.
+func (t *Target) Observe(o Observer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.observer = o
+}
+
 // Poll is the poll function of all nodes.
 func (t *Target) Poll(ctx context.Context, job poller.Job) poller.Outcome {
-	p := Poll{Session: job.Session.ID, Instance: job.Grant.Holder, Token: job.Grant.Token, Start: time.Now()}
-	b := t.begin(p)
-	defer func() { t.end(p) }()
+	p := &Poll{Session: job.Session.ID, Instance: job.Grant.Holder, Token: job.Grant.Token, Start: time.Now()}
+	b, o := t.begin(*p)
+	defer func() { t.end(*p) }()
+	if o != nil {
+		o.Began(p)
+	}
 
-	limit := time.NewTimer(job.Session.Timeout)
-	defer limit.Stop()
+	limit, stop := clientLimit(ctx, job.Session.Timeout)
+	defer stop()
 	work := time.NewTimer(b.Delay)
 	defer work.Stop()
-	if b.Deaf {
+	class, err := "", error(nil)
+	select {
+	case <-work.C:
+	case <-ctx.Done():
+		p.Canceled, class, err = true, poller.Canceled, context.Cause(ctx)
+	case <-limit:
+		class, err = "timeout", context.DeadlineExceeded
+	}
+	p.OK, p.Over = err == nil && !b.Fail && !b.Panic, time.Now()
+	if o != nil {
+		o.Over(p)
+	}
+	switch {
+	case err == nil:
+	case b.Deaf:
 		<-work.C
-	} else {
-		select {
-		case <-work.C:
-		case <-ctx.Done():
-			p.Canceled = true
-			return poller.Outcome{Class: poller.Canceled, Err: context.Cause(ctx)}
-		case <-limit.C:
-			return poller.Outcome{Class: "timeout", Err: context.DeadlineExceeded}
-		}
+		p.Canceled, p.OK = false, !b.Fail && !b.Panic
+	default:
+		return poller.Outcome{Class: class, Err: err}
 	}
 	switch {
 	case b.Panic:
@@ -80,18 +109,17 @@ func (t *Target) Poll(ctx context.Context, job poller.Job) poller.Outcome {
 	case b.Fail:
 		return poller.Outcome{Class: "http_error", Err: errors.New("status 500"), Status: 500}
 	}
-	p.OK = true
 	return poller.Outcome{OK: true, Class: poller.Success, Status: 200}
 }
 
-func (t *Target) begin(p Poll) Behavior {
+func (t *Target) begin(p Poll) (Behavior, Observer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.inFlight[p.Session] > 0 {
 		t.overlaps = append(t.overlaps, fmt.Sprintf("%s: %s (token %d) at %s", p.Session, p.Instance, p.Token, p.Start.Format(time.TimeOnly+".000")))
 	}
 	t.inFlight[p.Session]++
-	return t.behavior[p.Session]
+	return t.behavior[p.Session], t.observer
 }
 
 func (t *Target) end(p Poll) {
