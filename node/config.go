@@ -22,6 +22,9 @@ type Config struct {
 	DB       int
 	Store    redisstore.Options
 	Events   redisevents.Mode
+	// Listen has the paces of the event subscription; zero means their defaults.
+	// Start sets its other fields itself.
+	Listen redisevents.Config
 
 	LeaseTTL, RenewInterval, Margin time.Duration
 	HeartbeatTTL, HeartbeatInterval time.Duration
@@ -33,6 +36,10 @@ type Config struct {
 	// Poll does the polls of all kinds of sessions.
 	Poll poller.Func
 	Log  *eventlog.Log
+
+	// Hold, if set, is called before an actor handles a message and may keep it
+	// waiting, as a process that is stopped does. It is for tests.
+	Hold func()
 }
 
 // heartMargin is how long before its end the heartbeat counts as lost here, in

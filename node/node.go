@@ -74,14 +74,17 @@ func (n *Node) makeParts() {
 		Fenced: func(fenced bool) { n.tell(&membership.Fenced{Fenced: fenced}) },
 		Log:    cfg.Log,
 	})
-	n.listener = redisevents.New(redisevents.Config{
-		Client: cfg.Client, Keys: cfg.Keys, DB: cfg.DB, Mode: cfg.Events,
-		Notify:   func() { n.tell(&membership.EventsReady{}) },
-		Observer: observer{log: cfg.Log},
-	})
+	listen := cfg.Listen
+	listen.Client, listen.Keys, listen.DB, listen.Mode = cfg.Client, cfg.Keys, cfg.DB, cfg.Events
+	listen.Notify = func() { n.tell(&membership.EventsReady{}) }
+	listen.Observer = observer{log: cfg.Log}
+	n.listener = redisevents.New(listen)
 	n.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(cfg.Log.SlogHandler())
 	}))
+	if cfg.Hold != nil {
+		tree.Hold(n.system, cfg.Hold)
+	}
 }
 
 // supervision says how the tree of actors is made.

@@ -43,15 +43,19 @@ type renewerActor struct {
 	releases []*Release
 	flushing bool
 
-	clock *time.Timer
-	seen  time.Time // at the last clock check
+	clock      *time.Timer
+	wall       func(time.Time) time.Time
+	seen       time.Time // at the last clock check
+	seenOnWall time.Time
 }
 
 // Receive implements actor.Actor.
 func (r *renewerActor) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
+		r.wall = cell.Wall(r.cfg.Context)
 		r.seen = time.Now()
+		r.seenOnWall = r.wall(r.seen)
 		r.clock = tree.Self(c).After(sleepCheck, &clockCheck{})
 		r.group(c, r.cfg.TTL)
 	case *actor.Stopping:
@@ -188,8 +192,9 @@ func (r *renewerActor) cycle(c actor.Context, ttl time.Duration) {
 // still.
 func (r *renewerActor) checkClocks(c actor.Context) {
 	now := time.Now()
-	ahead := now.Round(0).Sub(r.seen.Round(0)) - now.Sub(r.seen)
-	r.seen = now
+	onWall := r.wall(now)
+	ahead := onWall.Sub(r.seenOnWall) - now.Sub(r.seen)
+	r.seen, r.seenOnWall = now, onWall
 	r.clock = tree.Self(c).After(sleepCheck, &clockCheck{})
 	if ahead < sleepJump {
 		return

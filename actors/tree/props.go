@@ -57,6 +57,7 @@ func guard(report func(Failure)) actor.ReceiverMiddleware {
 					c.ActorSystem().Root.Stop(c.Self()) // does nothing to one that is stopping
 				}
 			}()
+			hold(c.ActorSystem())
 			next(c, envelope)
 		}
 	}

@@ -1,8 +1,12 @@
 package redistest
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -10,32 +14,62 @@ import (
 // ErrCut is what dialing over a cut link answers.
 var ErrCut = errors.New("link is cut: connection refused")
 
+// mode is how a link, or the server behind it, treats what is sent.
 type mode int
 
 const (
 	up mode = iota
 	frozen
 	deaf
+	mute
 	cut
 )
 
-// Link carries the connections of one client and can fail on command. All
+// Link carries the connections of one client process and can fail on command. All
 // methods may be called from any goroutine.
 type Link struct {
-	dial func() (net.Conn, error)
+	mini *Mini
 
-	mu     sync.Mutex
-	change *sync.Cond
-	mode   mode
-	lose   int
-	sends  int
-	ended  bool
-	conns  map[*conn]struct{}
+	mu      sync.Mutex
+	mode    mode       // of the network between
+	host    mode       // of the server: up, frozen or cut
+	stopped bool       // the client's process stands still
+	dead    bool       // it has ended
+	resumed *sync.Cond // stopped has ended
+	failing failing
+	delay   delay
+	lose    int
+	sends   int
+	made    int
+	conns   map[*conn]struct{}
 }
 
-func newLink(dial func() (net.Conn, error)) *Link {
-	l := &Link{dial: dial, conns: map[*conn]struct{}{}}
-	l.change = sync.NewCond(&l.mu)
+// failing is an error that commands get instead of being carried out.
+type failing struct {
+	text string
+	only []string // in upper case; empty: all
+}
+
+func (f failing) hits(cmd string) bool {
+	return f.text != "" && (len(f.only) == 0 || slices.Contains(f.only, cmd))
+}
+
+// delay is how long bytes take each way.
+type delay struct {
+	least, jitter time.Duration
+	rnd           *rand.Rand
+}
+
+func (d delay) draw() time.Duration {
+	if d.jitter <= 0 || d.rnd == nil {
+		return d.least
+	}
+	return d.least + time.Duration(d.rnd.Int64N(int64(d.jitter)))
+}
+
+func newLink(m *Mini) *Link {
+	l := &Link{mini: m, conns: map[*conn]struct{}{}}
+	l.resumed = sync.NewCond(&l.mu)
 	return l
 }
 
@@ -53,8 +87,30 @@ func (l *Link) Freeze() { l.set(frozen) }
 // Deafen delivers commands, which take effect, and swallows all replies.
 func (l *Link) Deafen() { l.set(deaf) }
 
-// Heal ends Cut, Freeze and Deafen.
+// Mute swallows all commands; what the server sends by itself still arrives. A
+// connection that lost a command is of no use any more, as after Heal it would
+// take up in the middle of one.
+func (l *Link) Mute() { l.set(mute) }
+
+// Heal ends Cut, Freeze, Deafen and Mute.
 func (l *Link) Heal() { l.set(up) }
+
+// Delay lets all bytes take d, and up to jitter more, each way; zero ends it. They
+// stay in order. rnd, which may be nil, is used from other goroutines: it must be
+// this link's alone.
+func (l *Link) Delay(d, jitter time.Duration, rnd *rand.Rand) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.delay = delay{least: d, jitter: jitter, rnd: rnd}
+}
+
+// Fail answers commands with an error, in place of carrying them out: those named,
+// or all. An empty text ends it.
+func (l *Link) Fail(text string, only ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failing = failing{text: text, only: only}
+}
 
 // LoseReplies lets the next n replies break their connection instead of arriving.
 // Their commands, and those pipelined behind them, have taken effect.
@@ -69,48 +125,142 @@ func (l *Link) LoseReplies(n int) {
 func (l *Link) Sends() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-
 	return l.sends
 }
+
+// Made counts the connections that ever were.
+func (l *Link) Made() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.made
+}
+
+// Connections counts the open ones.
+func (l *Link) Connections() int { return len(l.open()) }
 
 // Drop closes the connections that are open now; new ones work.
 func (l *Link) Drop() {
 	for _, c := range l.open() {
-		c.close()
+		c.reset()
+	}
+}
+
+// KillConnections closes n of the open connections, drawn by rnd, or the oldest.
+func (l *Link) KillConnections(n int, rnd *rand.Rand) {
+	conns := l.open()
+	if rnd != nil {
+		rnd.Shuffle(len(conns), func(i, j int) { conns[i], conns[j] = conns[j], conns[i] })
+	}
+	for _, c := range conns[:min(n, len(conns))] {
+		c.reset()
+	}
+}
+
+// DeafSubscription lets the connections that have subscribed hear nothing more.
+// They stay open for both sides and dead for ever; new ones work. It returns how
+// many they are.
+func (l *Link) DeafSubscription() int {
+	n := 0
+	for _, c := range l.open() {
+		if c.abandon(true) {
+			n++
+		}
+	}
+	return n
+}
+
+// Suspend stops the client's process between two steps: it sends nothing, and
+// reads nothing of what arrives, until Resume. What it sent before is under way.
+func (l *Link) Suspend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopped = true
+}
+
+// Resume ends Suspend. Whatever waited goes on where it stood: a command that was
+// about to be sent is sent, however late it is.
+func (l *Link) Resume() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopped = false
+	l.wakeLocked()
+}
+
+// Kill ends the client's process for good: nothing is sent any more, the server
+// sees all connections closed behind what is under way.
+func (l *Link) Kill() { l.die((*conn).finish) }
+
+// Vanish ends the client's process as a power cut does: as Kill, but the server
+// sees nothing of it.
+func (l *Link) Vanish() { l.die(func(c *conn) { c.abandon(false) }) }
+
+func (l *Link) die(each func(*conn)) {
+	l.mu.Lock()
+	l.dead, l.stopped = true, false
+	l.wakeLocked()
+	l.mu.Unlock()
+	for _, c := range l.open() {
+		each(c)
 	}
 }
 
 // Dial opens a connection over the link.
 func (l *Link) Dial() (net.Conn, error) {
 	l.mu.Lock()
-	refused := l.mode == cut || l.ended
-	l.mu.Unlock()
-	if refused {
+	defer l.mu.Unlock()
+	for l.stopped {
+		l.resumed.Wait()
+	}
+	if l.mode == cut || l.host == cut || l.dead {
 		return nil, ErrCut
 	}
-	far, err := l.dial()
-	if err != nil {
-		return nil, err
-	}
-	client, near := net.Pipe()
-	c := &conn{link: l, near: near, far: far}
-	l.mu.Lock()
+	l.made++
+	c := newConn(l, l.made)
 	l.conns[c] = struct{}{}
-	l.mu.Unlock()
-	go c.read()
-	go c.deliver()
-	go c.hear()
-	go c.reply()
-	return client, nil
+	return c, nil
 }
+
+func (l *Link) dialer(context.Context, string, string) (net.Conn, error) { return l.Dial() }
 
 func (l *Link) set(m mode) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.mode = m
-	l.change.Broadcast()
+	l.mu.Unlock()
+	l.flow()
 }
 
+// setHost says how the server is.
+func (l *Link) setHost(m mode) {
+	l.mu.Lock()
+	l.host = m
+	l.mu.Unlock()
+	if m == cut {
+		l.Drop()
+	}
+	l.flow()
+}
+
+// flow lets go what the link held back.
+func (l *Link) flow() {
+	for _, c := range l.open() {
+		c.deliver()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wakeLocked()
+}
+
+func (l *Link) wakeLocked() {
+	l.resumed.Broadcast()
+	for c := range l.conns {
+		c.readable.Broadcast()
+	}
+}
+
+// frozenLocked reports whether nothing passes, for now.
+func (l *Link) frozenLocked() bool { return l.mode == frozen || l.host == frozen }
+
+// open lists the connections, the oldest first.
 func (l *Link) open() []*conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,154 +268,14 @@ func (l *Link) open() []*conn {
 	for c := range l.conns {
 		conns = append(conns, c)
 	}
+	slices.SortFunc(conns, func(a, b *conn) int { return cmp.Compare(a.number, b.number) })
 	return conns
 }
 
 func (l *Link) close() {
 	l.mu.Lock()
-	l.ended = true
-	l.change.Broadcast()
+	l.dead, l.stopped = true, false
+	l.wakeLocked()
 	l.mu.Unlock()
 	l.Drop()
-}
-
-// conn joins a client's pipe to the server's. What either end sends is queued
-// without bound, as sockets and servers buffer it: net.Pipe has no buffer, and a
-// server that waits for a frozen client would keep all others waiting. The link's
-// mutex guards the queues.
-type conn struct {
-	link      *Link
-	near, far net.Conn
-	requests  [][]byte
-	replies   [][]byte
-	done      bool // no more requests will be queued
-	dead      bool // closed
-	lost      bool // a reply was lost: the client's end is closed
-}
-
-// read queues what the client sends.
-func (c *conn) read() {
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := c.near.Read(buf)
-		c.link.mu.Lock()
-		if n > 0 {
-			c.link.sends++
-			c.requests = append(c.requests, append([]byte(nil), buf[:n]...))
-		}
-		if err != nil {
-			c.done = true
-		}
-		c.link.change.Broadcast()
-		c.link.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
-}
-
-// deliver passes the requests to the server, and closes when the client has.
-func (c *conn) deliver() {
-	defer c.close()
-	for {
-		b, ok := c.nextRequest()
-		if !ok {
-			break
-		}
-		if _, err := c.far.Write(b); err != nil {
-			return
-		}
-	}
-	if c.isLost() {
-		time.Sleep(100 * time.Millisecond) // the server does all it was sent
-	}
-}
-
-func (c *conn) nextRequest() ([]byte, bool) {
-	c.link.mu.Lock()
-	defer c.link.mu.Unlock()
-	for !c.ended() && (c.link.mode == frozen || (len(c.requests) == 0 && !c.done)) {
-		c.link.change.Wait()
-	}
-	if c.ended() || len(c.requests) == 0 {
-		return nil, false
-	}
-	b := c.requests[0]
-	c.requests = c.requests[1:]
-	return b, true
-}
-
-// hear queues the server's replies.
-func (c *conn) hear() {
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := c.far.Read(buf)
-		if err != nil {
-			c.close()
-			return
-		}
-		c.link.mu.Lock()
-		c.replies = append(c.replies, append([]byte(nil), buf[:n]...))
-		c.link.change.Broadcast()
-		c.link.mu.Unlock()
-	}
-}
-
-// reply passes the replies to the client, as far as the link lets it.
-func (c *conn) reply() {
-	for {
-		b, ok := c.nextReply()
-		if !ok {
-			return
-		}
-		if _, err := c.near.Write(b); err != nil {
-			return
-		}
-	}
-}
-
-// nextReply returns the next reply that arrives. One that is lost closes the
-// client's end; the server's lives until it has done all it was sent.
-func (c *conn) nextReply() ([]byte, bool) {
-	c.link.mu.Lock()
-	defer c.link.mu.Unlock()
-	for {
-		for !c.ended() && (c.link.mode == frozen || len(c.replies) == 0) {
-			c.link.change.Wait()
-		}
-		if c.ended() {
-			return nil, false
-		}
-		b := c.replies[0]
-		c.replies = c.replies[1:]
-		switch {
-		case c.link.mode == deaf:
-		case c.link.mode == up && c.link.lose > 0:
-			c.link.lose--
-			c.lost = true
-			_ = c.near.Close()
-			return nil, false
-		default:
-			return b, true
-		}
-	}
-}
-
-// ended needs the link's mutex.
-func (c *conn) ended() bool { return c.dead || c.link.ended }
-
-func (c *conn) isLost() bool {
-	c.link.mu.Lock()
-	defer c.link.mu.Unlock()
-	return c.lost
-}
-
-func (c *conn) close() {
-	c.link.mu.Lock()
-	c.dead = true
-	delete(c.link.conns, c)
-	c.link.change.Broadcast()
-	c.link.mu.Unlock()
-	_ = c.near.Close()
-	_ = c.far.Close()
 }

@@ -19,9 +19,11 @@ type Cell struct {
 	grant  lease.Grant
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	wall   func(time.Time) time.Time
 
 	mu        sync.Mutex
-	until     time.Time // with both clock readings
+	until     time.Time // on the monotonic clock
+	wallUntil time.Time // on the wall clock
 	suspended bool
 	timer     *time.Timer
 }
@@ -30,10 +32,11 @@ type Cell struct {
 // carries the values of parent and ends with it.
 func New(parent context.Context, term lease.Term) *Cell {
 	ctx, cancel := context.WithCancelCause(parent)
-	c := &Cell{grant: term.Grant, ctx: ctx, cancel: cancel, until: term.TrustedUntil}
+	c := &Cell{grant: term.Grant, ctx: ctx, cancel: cancel, wall: Wall(parent)}
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.set(term.TrustedUntil)
 	c.timer = time.AfterFunc(time.Until(term.TrustedUntil), c.ring)
 	return c
 }
@@ -75,7 +78,7 @@ func (c *Cell) Extend(until time.Time) bool {
 		return false
 	}
 	if until.After(c.until) {
-		c.until = until // the timer finds out when it rings
+		c.set(until) // the timer finds out when it rings
 	}
 	c.suspended = false
 	return true
@@ -90,7 +93,7 @@ func (c *Cell) Limit(until time.Time) {
 	if c.ctx.Err() != nil || !until.Before(c.until) {
 		return
 	}
-	c.until = until
+	c.set(until)
 	c.timer.Reset(time.Until(until))
 }
 
@@ -124,6 +127,9 @@ func (c *Cell) Slept() bool {
 	return true
 }
 
+// set needs the lock.
+func (c *Cell) set(until time.Time) { c.until, c.wallUntil = until, c.wall(until) }
+
 // end needs the lock.
 func (c *Cell) end(cause error) {
 	c.timer.Stop()
@@ -131,7 +137,7 @@ func (c *Cell) end(cause error) {
 }
 
 func (c *Cell) slept(now time.Time) bool {
-	return !now.Round(0).Before(c.until.Round(0)) // Round(0) strips the monotonic reading
+	return !c.wall(now).Before(c.wallUntil)
 }
 
 // ring is the timer's: it ends the cell, or waits on if the deadline has moved.
