@@ -45,6 +45,7 @@ type Emulator struct {
 
 	mu      sync.Mutex // guards the fields below
 	life    life
+	fate    Fate
 	pending []op
 	seen    int       // commands that the hook let pass
 	ticked  time.Time // the server's clock, where it goes in steps
@@ -114,19 +115,6 @@ func (e *Emulator) Sync() {
 		<-request
 	case <-e.done:
 	}
-}
-
-// Restart behaves as if the server had been started anew without persistence: no
-// keys, no events about them, no flags, another run ID. Connections stay open; cut
-// them where the test needs it.
-func (e *Emulator) Restart() {
-	e.Sync()
-	e.mu.Lock()
-	e.life = newLife("")
-	e.pending = append(e.pending, op{kind: flushAll, at: time.Now()})
-	e.mu.Unlock()
-	e.m.FlushAll()
-	e.Sync()
 }
 
 // hook runs on the client's goroutine, before the command, and inside of scripts

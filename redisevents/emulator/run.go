@@ -15,6 +15,7 @@ func (e *Emulator) run() {
 	soon := false // a step is due within grace
 	sweepAt := time.Now().Add(e.options.Sweep)
 	for {
+		var synced chan struct{}
 		select {
 		case <-e.stop:
 			return
@@ -24,9 +25,8 @@ func (e *Emulator) run() {
 				timer.Reset(grace)
 			}
 			continue
-		case request := <-e.sync:
+		case synced = <-e.sync:
 			e.catchUp()
-			close(request)
 		case <-timer.C:
 		}
 		now := time.Now()
@@ -39,6 +39,9 @@ func (e *Emulator) run() {
 			sweepAt = now.Add(e.options.Sweep)
 		}
 		e.publish()
+		if synced != nil {
+			close(synced)
+		}
 		timer.Reset(time.Until(e.nextStep(sweepAt)))
 	}
 }
@@ -183,7 +186,7 @@ func (e *Emulator) publish() {
 	life := e.present()
 	for _, a := range out {
 		for _, message := range life.channels(a) {
-			e.m.Publish(message[0], message[1])
+			e.send(message[0], message[1])
 		}
 	}
 }
