@@ -100,6 +100,7 @@ var _ = Describe("a wire", func() {
 		msg, err := sub.ReceiveMessage(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(msg.Payload).To(Equal("hello"))
+		Expect(told.of("subscribe")).To(BeEmpty(), "what is published belongs to no command")
 	})
 
 	It("loses commands: they never take effect and are not told", func() {
