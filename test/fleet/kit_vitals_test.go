@@ -12,7 +12,7 @@ type vitals struct{ files, threads, rssMB int }
 
 // vitals reads them, where the system has /proc.
 func (n *node) vitals() (v vitals, ok bool) {
-	dir := filepath.Join("/proc", strconv.Itoa(n.cmd.Process.Pid))
+	dir := "/proc/" + strconv.Itoa(n.cmd.Process.Pid)
 	files, err := os.ReadDir(filepath.Join(dir, "fd"))
 	if err != nil {
 		return v, false

@@ -61,7 +61,9 @@ func TestWrongTermsFail(t *testing.T) {
 	}{
 		"polls after the last renewal's deadline": {
 			"closed", silence("n2", 10*interval),
-			3 * 6, check.Overdue{}, `"s2": poll by n2 (token 120, 14.02s to 14.12s), 1.02s after its lease's deadline at 13s`,
+			3 * 6,
+			check.Overdue{},
+			`"s2": poll by n2 (token 120, 14.02s to 14.12s), 1.02s after its lease's deadline at 13s`,
 		},
 		"a token that falls": {
 			"acquisitions", leases(func(s *check.LeaseSample) {
@@ -69,7 +71,9 @@ func TestWrongTermsFail(t *testing.T) {
 					s.Token--
 				}
 			}),
-			1, check.Jump{}, `"s5": n2 (token 149) at 15s follows n2 (token 150) at 14.95s`,
+			1,
+			check.Jump{},
+			`"s5": n2 (token 149) at 15s follows n2 (token 150) at 14.95s`,
 		},
 		"a token that rises by two": {
 			"acquisitions", leases(func(s *check.LeaseSample) {
@@ -77,7 +81,9 @@ func TestWrongTermsFail(t *testing.T) {
 					s.Token += 2
 				}
 			}),
-			1, check.Jump{}, "token 152",
+			1,
+			check.Jump{},
+			"token 152",
 		},
 		"a new holder with the old token": {
 			"acquisitions", leases(func(s *check.LeaseSample) {
@@ -85,7 +91,9 @@ func TestWrongTermsFail(t *testing.T) {
 					s.Holder = "n0"
 				}
 			}),
-			1, check.Jump{}, "n0 (token 150)",
+			1,
+			check.Jump{},
+			"n0 (token 150)",
 		},
 		"a holder that does not poll": {
 			"idle", leases(func(s *check.LeaseSample) {
@@ -93,11 +101,15 @@ func TestWrongTermsFail(t *testing.T) {
 					s.Holder = "n0"
 				}
 			}),
-			1, check.IdleHolder{}, `"s5": n0 holds the lease and does not poll for more than 1.2s from 15s`,
+			1,
+			check.IdleHolder{},
+			`"s5": n0 holds the lease and does not poll for more than 1.2s from 15s`,
 		},
 		"a holder that stops polling": {
 			"idle", drop("s8", 9),
-			1, check.IdleHolder{}, "n2",
+			1,
+			check.IdleHolder{},
+			"n2",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
