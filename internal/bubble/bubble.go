@@ -28,8 +28,23 @@ func Run(f func(g gomega.Gomega)) {
 	if suiteT == nil {
 		panic("bubble.Run before bubble.Bind: call bubble.Bind(t) in the suite's TestXxx")
 	}
-	var failure string
-	synctest.Test(suiteT, func(*testing.T) {
+	if failure := run(suiteT, f); failure != "" {
+		ginkgo.Fail(failure, 1)
+	}
+}
+
+// RunOn is Run for an ordinary test. Several may run at a time, each on a T of its
+// own.
+func RunOn(t *testing.T, f func(g gomega.Gomega)) {
+	t.Helper()
+	if failure := run(t, f); failure != "" {
+		t.Error(failure)
+	}
+}
+
+func run(t *testing.T, f func(g gomega.Gomega)) (failure string) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) {
 		defer func() {
 			r := recover()
 			if err, ok := r.(error); r != nil && (!ok || !errors.Is(err, errStopped)) {
@@ -41,9 +56,7 @@ func Run(f func(g gomega.Gomega)) {
 			panic(errStopped)
 		}))
 	})
-	if failure != "" {
-		ginkgo.Fail(failure, 1)
-	}
+	return failure
 }
 
 // Sleep lets d of virtual time pass, and then everything that it woke come to

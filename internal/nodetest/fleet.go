@@ -48,7 +48,9 @@ func New(g gomega.Gomega, change ...func(*Options)) *Fleet {
 	}
 	m := redistest.NewMini()
 	f := &Fleet{G: g, Mini: m, Target: NewTarget(), options: o}
-	e, err := emulator.Start(m.Miniredis, emulator.Options{Next: f.hook, Sweep: o.Sweep, Tick: o.Tick})
+	e, err := emulator.Start(m.Miniredis, emulator.Options{
+		Next: f.hook, Last: m.Scripts, Sweep: o.Sweep, Tick: o.Tick,
+	})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	f.Events = e
 	f.Client = m.Client(func(o *redis.Options) { o.ClientName = OwnClient })

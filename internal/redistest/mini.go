@@ -27,6 +27,7 @@ type Mini struct {
 	own   *Link
 
 	working sync.Mutex // held by the one command that is carried out
+	scripts *scripts   // guarded by it
 }
 
 // NewMini returns an empty server. Close it before the bubble ends.
@@ -38,6 +39,8 @@ func NewMini() *Mini {
 	m.srv = m.Server()
 	m.ClockTTL(true)
 	m.own = newLink(m)
+	m.scripts = newScripts(m.srv)
+	m.srv.SetPreHook(m.Scripts)
 	return m
 }
 
@@ -94,6 +97,13 @@ func (m *Mini) SetError(text string) {
 	m.Fail(text)
 }
 
+// Scripts is the hook of the server that carries scripts out, faster than miniredis
+// does by itself. Who sets another hook lets that one call it last; without it all
+// works as well, and scripts still are atomic.
+func (m *Mini) Scripts(c *server.Peer, cmd string, args ...string) bool {
+	return m.scripts.hook(c, cmd, args...)
+}
+
 // TotalConnectionCount counts the connections of clients that ever were.
 func (m *Mini) TotalConnectionCount() int {
 	n := m.own.Made()
@@ -120,6 +130,7 @@ func (m *Mini) Close() {
 	}
 	m.own.close()
 	m.Miniredis.Close()
+	m.scripts.state.Close()
 }
 
 // execute carries out one command of a client. It is called by who delivers.

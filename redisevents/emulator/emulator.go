@@ -27,6 +27,9 @@ type Options struct {
 	// Next, if set, is called for each command before the emulator looks at it. If
 	// it returns true the command is done and was none for the emulator.
 	Next server.Hook
+	// Last, if set, is called after the emulator looked at a command. If it returns
+	// true the command is done.
+	Last server.Hook
 	// Sweep is the pace of comparing all keys, which finds what was changed by
 	// direct calls: 250 ms.
 	Sweep time.Duration
@@ -124,6 +127,9 @@ func (e *Emulator) hook(c *server.Peer, cmd string, args ...string) bool {
 		return true
 	}
 	if e.answer(c, cmd, args) {
+		return true
+	}
+	if e.options.Last != nil && e.options.Last(c, cmd, args...) {
 		return true
 	}
 	ops := opsOf(cmd, args)
