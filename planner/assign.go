@@ -1,24 +1,87 @@
 package planner
 
-// none is the owner of every session where there are no nodes.
-const none = -1
+import (
+	"cmp"
+	"slices"
+)
 
-// Assign divides the sessions among the nodes: it returns, for each session, the
-// index of the node that should own it, or -1 if there are no nodes. The time is
-// about 1.5 ns for each pair of session and node, plus a sort of the sessions.
-func Assign(nodes, sessions []Name) []int32 {
-	owners := make([]int32, len(sessions))
-	if len(nodes) == 0 {
-		for i := range owners {
-			owners[i] = none
-		}
+// None stands for no node, as the owner of a session.
+const None = -1
 
+// View is what a division is made of.
+type View struct {
+	Nodes, Sessions []Name
+	// Present holds, for each session, the index of the node that has it, or None.
+	// A nil slice says that nobody has any.
+	Present []int32
+	// Most limits what nodes get, by their index. The limits hold as far as the
+	// other nodes can take the rest.
+	Most map[int]int
+}
+
+// Assign divides the sessions among the nodes. It returns, for each session, the
+// index of the node that should own it, or None if there are no nodes. The time is
+// about 1.5 ns for each pair of a node and a session that nobody keeps, plus a sort
+// of these sessions.
+func Assign(v View) []int32 {
+	owners := make([]int32, len(v.Sessions))
+	for i := range owners {
+		owners[i] = None
+	}
+	if len(v.Nodes) == 0 {
 		return owners
 	}
-	open := newSeats(nodes, len(sessions))
-	offers := make([]offer, len(sessions))
+	held := holdings(v)
+	room := quotas(v, held)
+	kept := keep(owners, v, held, room)
+	match(owners, newSeats(v.Nodes, room), v.Sessions, len(owners)-kept)
+
+	return owners
+}
+
+// holdings lists the sessions of each node.
+func holdings(v View) [][]int32 {
+	held := make([][]int32, len(v.Nodes))
+	for session, node := range v.Present {
+		if node != None {
+			held[node] = append(held[node], int32(session))
+		}
+	}
+
+	return held
+}
+
+// keep leaves to each node what it has, up to its quota: the heaviest. It takes
+// these places from room and returns their number.
+func keep(owners []int32, v View, held [][]int32, room []int) int {
+	kept := 0
+	for node, list := range held {
+		if len(list) > room[node] {
+			slices.SortFunc(list, func(a, b int32) int {
+				return cmp.Or(
+					cmp.Compare(Weight(v.Nodes[node], v.Sessions[b]), Weight(v.Nodes[node], v.Sessions[a])),
+					cmp.Compare(v.Sessions[a].id, v.Sessions[b].id),
+				)
+			})
+			list = list[:room[node]]
+		}
+		for _, session := range list {
+			owners[session] = int32(node)
+		}
+		room[node] -= len(list)
+		kept += len(list)
+	}
+
+	return kept
+}
+
+// match gives the sessions without owner, whose number is free, to the seats.
+func match(owners []int32, open *seats, sessions []Name, free int) {
+	offers := make([]offer, 0, free)
 	for i := range sessions {
-		offers[i] = open.best(int32(i), sessions[i].hash)
+		if owners[i] == None {
+			offers = append(offers, open.best(int32(i), sessions[i].hash))
+		}
 	}
 	queue := newQueue(offers, sessions)
 	for len(queue.offers) > 0 {
@@ -34,8 +97,6 @@ func Assign(nodes, sessions []Name) []int32 {
 		owners[top.session] = top.node
 		queue.drop()
 	}
-
-	return owners
 }
 
 // offer is a session with the heaviest node that may still have room for it.
@@ -53,18 +114,11 @@ type seats struct {
 	room []int
 }
 
-// newSeats gives every node its quota.
-func newSeats(nodes []Name, sessions int) *seats {
-	s := &seats{room: make([]int, len(nodes))}
-	share, more := sessions/len(nodes), sessions%len(nodes)
-	for rank, i := range order(nodes, func(n Name) uint64 { return n.hash }) {
-		s.room[i] = share
-		if rank < more {
-			s.room[i]++
-		}
-	}
+// newSeats opens the nodes that have room. It keeps room and changes it.
+func newSeats(nodes []Name, room []int) *seats {
+	s := &seats{room: room}
 	for _, i := range order(nodes, func(Name) uint64 { return 0 }) {
-		if s.room[i] > 0 {
+		if room[i] > 0 {
 			s.hashes = append(s.hashes, nodes[i].hash)
 			s.nodes = append(s.nodes, int32(i)) //nolint:gosec // an index; no fleet has that many nodes
 		}

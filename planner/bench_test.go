@@ -23,7 +23,21 @@ func BenchmarkAssign(b *testing.B) {
 		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				planner.Assign(nodes, sessions)
+				planner.Assign(planner.View{Nodes: nodes, Sessions: sessions})
+			}
+		})
+	}
+}
+
+func BenchmarkAssignAfterAJoin(b *testing.B) {
+	sessions := names("session-%d", 100_000)
+	for _, n := range []int{3, 10, 100} {
+		nodes := names("node-%d", n+1)
+		present := planner.Assign(planner.View{Nodes: nodes[:n], Sessions: sessions})
+		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				planner.Assign(planner.View{Nodes: nodes, Sessions: sessions, Present: present})
 			}
 		})
 	}

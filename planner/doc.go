@@ -7,11 +7,15 @@
 //
 // # Invariants
 //
-//   - With N nodes and S sessions each node gets ⌊S/N⌋ sessions; the S mod N nodes
-//     that rank highest among themselves get one more.
-//   - The division is the one stable matching: there is no session and node that
-//     both would rather have each other than what they got.
-//   - It depends on the names alone, not on their order nor on what was before:
+//   - With N nodes and S sessions each node gets ⌊S/N⌋ or ⌈S/N⌉ sessions.
+//     A node that is limited to less leaves the rest to the others, as far as these
+//     have room.
+//   - Nobody gives up more than the shares force: a node keeps what it has up to its
+//     share, and the S mod N nodes with one session more are chosen first among those
+//     that have more. A fleet that is balanced keeps everything as it is.
+//   - What is not kept is divided by the one stable matching: there is no such
+//     session and node with room that both would rather have each other.
+//   - The division depends on the names and on who has what, not on their order:
 //     every node with the same view comes to the same division.
 //
 // # How
@@ -23,7 +27,8 @@
 // names that differ at the end alone get nearly the same weights, and one node all
 // sessions.
 //
-// The highest weight alone leaves shares to chance. So sessions and nodes are
+// The highest weight alone leaves shares to chance. So nodes keep the heaviest of
+// their sessions up to their share, and the others and the nodes with room are
 // matched as in "College admissions and the stability of marriage" (Gale and
 // Shapley, American Mathematical Monthly 69(1), 1962), with the shares as quotas.
 // Both sides here go by the same weights, so their deferred acceptance has just one
@@ -32,14 +37,9 @@
 //
 // # Not promised
 //
-// The fewest moves. A node that joins or leaves moves its own sessions and those
-// that make room or fill up for it: with up to eight nodes of 30 sessions or more
-// less than 1.6 times what the shares force. The factor grows with the number of
-// nodes and falls with the sessions a node has: 100 nodes with 100 sessions each
-// came to 1.9 times, with 1,000 each to 1.3.
-//
-// That all nodes see the same members at the same moment: leases decide, the plan
-// only prefers. Names must differ from each other; with duplicates the shares still
+// That all nodes see the same members and holders at the same moment: leases decide,
+// the plan only prefers. What a node gives up depends little on it: on its own
+// sessions, which it knows, and on whether a rest of one is its own. Names must differ from each other; with duplicates the shares still
 // hold, but which of the equals gets what depends on their order.
 //
 // # On failure

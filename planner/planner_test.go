@@ -3,7 +3,7 @@ package planner_test
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
+	"math/bits"
 	"slices"
 	"testing"
 
@@ -75,7 +75,7 @@ func textbook(nodes, sessions []planner.Name, quotas []int) []int32 {
 func TestSharesAreExact(t *testing.T) {
 	for nodes := 1; nodes <= 12; nodes++ {
 		for sessions := range 41 {
-			owners := planner.Assign(names("node-%d", nodes), names("s%d", sessions))
+			owners := planner.Assign(planner.View{Nodes: names("node-%d", nodes), Sessions: names("s%d", sessions)})
 			for node, load := range loads(owners, nodes) {
 				if load != sessions/nodes && load != (sessions+nodes-1)/nodes {
 					t.Fatalf("%d sessions, %d nodes: node %d has %d", sessions, nodes, node, load)
@@ -100,7 +100,7 @@ func TestNamesThatDifferAtTheEndAlone(t *testing.T) {
 		for _, id := range c.nodes {
 			nodes = append(nodes, planner.NewName(id))
 		}
-		for node, load := range loads(planner.Assign(nodes, names("s%d", c.sessions)), len(nodes)) {
+		for node, load := range loads(planner.Assign(planner.View{Nodes: nodes, Sessions: names("s%d", c.sessions)}), len(nodes)) {
 			if load != c.sessions/len(nodes) {
 				t.Errorf("%d sessions on %v: %s has %d", c.sessions, c.nodes, c.nodes[node], load)
 			}
@@ -127,7 +127,7 @@ func TestFirstChoicesSpread(t *testing.T) {
 func TestAssignIsDeferredAcceptance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes, sessions := distinct("nodes", 1, 8).Draw(t, "nodes"), distinct("sessions", 0, 40).Draw(t, "sessions")
-		owners := planner.Assign(nodes, sessions)
+		owners := planner.Assign(planner.View{Nodes: nodes, Sessions: sessions})
 		if want := textbook(nodes, sessions, loads(owners, len(nodes))); !slices.Equal(owners, want) {
 			t.Fatalf("got %v, want %v", owners, want)
 		}
@@ -137,7 +137,7 @@ func TestAssignIsDeferredAcceptance(t *testing.T) {
 func TestNoSessionAndNodePreferEachOther(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes, sessions := distinct("nodes", 1, 12).Draw(t, "nodes"), distinct("sessions", 0, 100).Draw(t, "sessions")
-		owners := planner.Assign(nodes, sessions)
+		owners := planner.Assign(planner.View{Nodes: nodes, Sessions: sessions})
 		lightest := make([]uint64, len(nodes))
 		for s, owner := range owners {
 			if weight := planner.Weight(nodes[owner], sessions[s]); lightest[owner] == 0 || weight < lightest[owner] {
@@ -157,15 +157,24 @@ func TestNoSessionAndNodePreferEachOther(t *testing.T) {
 
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		nodes, sessions := distinct("nodes", 1, 12).Draw(t, "nodes"), distinct("sessions", 0, 60).Draw(t, "sessions")
-		owners := planner.Assign(nodes, sessions)
-		want := make(map[string]string)
-		for s, owner := range owners {
+		nodes, sessions, present := fleet(t)
+		want, holder := make(map[string]string), make(map[string]string)
+		for s, owner := range planner.Assign(planner.View{Nodes: nodes, Sessions: sessions, Present: present}) {
 			want[sessions[s].String()] = nodes[owner].String()
+			if present[s] != planner.None {
+				holder[sessions[s].String()] = nodes[present[s]].String()
+			}
 		}
 		nodes = rapid.Permutation(nodes).Draw(t, "other order of nodes")
 		sessions = rapid.Permutation(sessions).Draw(t, "other order of sessions")
-		for s, owner := range planner.Assign(nodes, sessions) {
+		for s := range sessions {
+			name := holder[sessions[s].String()]
+			present[s] = int32(slices.IndexFunc(nodes, func(n planner.Name) bool { return n.String() == name }))
+			if _, ok := holder[sessions[s].String()]; !ok {
+				present[s] = planner.None
+			}
+		}
+		for s, owner := range planner.Assign(planner.View{Nodes: nodes, Sessions: sessions, Present: present}) {
 			if got := nodes[owner].String(); got != want[sessions[s].String()] {
 				t.Fatalf("session %q goes to %q or %q, by the order", sessions[s], got, want[sessions[s].String()])
 			}
@@ -192,10 +201,10 @@ func TestRankIsByFallingWeight(t *testing.T) {
 }
 
 func TestNothingToAssign(t *testing.T) {
-	if owners := planner.Assign(nil, names("s%d", 3)); !slices.Equal(owners, []int32{-1, -1, -1}) {
+	if owners := planner.Assign(planner.View{Sessions: names("s%d", 3)}); !slices.Equal(owners, []int32{-1, -1, -1}) {
 		t.Errorf("without nodes: %v", owners)
 	}
-	if owners := planner.Assign(names("n%d", 3), nil); len(owners) != 0 {
+	if owners := planner.Assign(planner.View{Nodes: names("n%d", 3)}); len(owners) != 0 {
 		t.Errorf("without sessions: %v", owners)
 	}
 	if rank := planner.Rank(planner.NewName("s"), nil); len(rank) != 0 {
@@ -203,31 +212,137 @@ func TestNothingToAssign(t *testing.T) {
 	}
 }
 
-// A node that joins, read backward: one that leaves. Unavoidable is what the
-// quotas alone force to move. Where a node has fewer than some tens of sessions, or
-// fewer than there are nodes, chance moves more; that is not promised.
-func TestAJoinMovesLittleMoreThanItMust(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 300 {
-		n := 2 + random.IntN(6)
-		s := n * (30 + random.IntN(100))
-		salt := random.Uint64()
-		nodes, sessions := names(fmt.Sprintf("node-%x-%%d", salt), n+1), names(fmt.Sprintf("s-%x-%%d", salt), s)
-		before, after := planner.Assign(nodes[:n], sessions), planner.Assign(nodes, sessions)
-		moved, unavoidable := 0, 0
-		for i := range before {
-			if before[i] != after[i] {
+// fleet draws nodes, sessions, and who has them: some are nobody's.
+func fleet(t *rapid.T) (nodes, sessions []planner.Name, present []int32) {
+	nodes, sessions = distinct("nodes", 1, 8).Draw(t, "nodes"), distinct("sessions", 0, 60).Draw(t, "sessions")
+	present = make([]int32, len(sessions))
+	for i := range present {
+		present[i] = rapid.Int32Range(planner.None, int32(len(nodes)-1)).Draw(t, "present")
+	}
+
+	return nodes, sessions, present
+}
+
+// fewest is the least number of sessions that must leave their nodes so that each
+// has a fair share, by trying every choice of who gets one more.
+func fewest(held []int, sessions int) int {
+	share, more := sessions/len(held), sessions%len(held)
+	least := sessions
+	for choice := range 1 << len(held) {
+		if bits.OnesCount(uint(choice)) != more {
+			continue
+		}
+		moves := 0
+		for node, has := range held {
+			moves += max(0, has-share-choice>>node&1)
+		}
+		least = min(least, moves)
+	}
+
+	return least
+}
+
+func TestNobodyGivesUpMoreThanTheSharesForce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		nodes, sessions, present := fleet(t)
+		held := make([]int, len(nodes))
+		for _, node := range present {
+			if node != planner.None {
+				held[node]++
+			}
+		}
+		owners := planner.Assign(planner.View{Nodes: nodes, Sessions: sessions, Present: present})
+		for node, load := range loads(owners, len(nodes)) {
+			if load != len(sessions)/len(nodes) && load != (len(sessions)+len(nodes)-1)/len(nodes) {
+				t.Fatalf("node %d has %d of %d", node, load, len(sessions))
+			}
+		}
+		moved := 0
+		for i, node := range present {
+			if node != planner.None && owners[i] != node {
 				moved++
 			}
 		}
-		old := loads(before, n+1)
-		for node, load := range loads(after, n+1) {
-			unavoidable += max(0, load-old[node])
+		if least := fewest(held, len(sessions)); moved != least {
+			t.Fatalf("%d moved, %d must", moved, least)
 		}
-		if moved*10 > unavoidable*16 {
-			t.Errorf("%d sessions, %d nodes and one more: %d moved, %d unavoidable", s, n, moved, unavoidable)
+		if again := planner.Assign(planner.View{Nodes: nodes, Sessions: sessions, Present: owners}); !slices.Equal(again, owners) {
+			t.Fatalf("a balanced fleet was changed from %v to %v", owners, again)
+		}
+	})
+}
+
+func TestALimitedNodeLeavesTheRestToTheOthers(t *testing.T) {
+	for _, c := range []struct {
+		sessions int
+		most     map[int]int
+		want     []int // sorted
+	}{
+		{12, map[int]int{3: 1}, []int{1, 3, 4, 4}},
+		{12, map[int]int{3: 0}, []int{0, 4, 4, 4}},
+		{12, map[int]int{2: 1, 3: 2}, []int{1, 2, 4, 5}},
+		{12, map[int]int{3: 3}, []int{3, 3, 3, 3}},
+		{13, map[int]int{3: 3}, []int{3, 3, 3, 4}},
+		{12, map[int]int{3: 100}, []int{3, 3, 3, 3}},
+		{12, map[int]int{0: 3, 1: 3, 2: 3, 3: 3}, []int{3, 3, 3, 3}},
+		{12, map[int]int{0: 1, 1: 1, 2: 1, 3: 1}, []int{3, 3, 3, 3}}, // there is no other way
+		{0, map[int]int{3: 0}, []int{0, 0, 0, 0}},
+	} {
+		owners := planner.Assign(planner.View{Nodes: names("n%d", 4), Sessions: names("s%d", c.sessions), Most: c.most})
+		got := loads(owners, 4)
+		for node, most := range c.most {
+			if got[node] > most && c.want[0] != 3 {
+				t.Errorf("%d sessions, limits %v: %v", c.sessions, c.most, got)
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%d sessions, limits %v: %v, want %v", c.sessions, c.most, got, c.want)
 		}
 	}
+}
+
+func TestWhatIsFreeGoesWhereThereIsRoomByWeight(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		nodes, sessions, present := fleet(t)
+		owners := planner.Assign(planner.View{Nodes: nodes, Sessions: sessions, Present: present})
+		lightest := map[int32]uint64{} // of what a node did not have before
+		for i, node := range owners {
+			if weight := planner.Weight(nodes[node], sessions[i]); present[i] != node {
+				if least, ok := lightest[node]; !ok || weight < least {
+					lightest[node] = weight
+				}
+			}
+		}
+		for i, owner := range owners {
+			if present[i] == owner {
+				continue
+			}
+			for node, least := range lightest {
+				weight := planner.Weight(nodes[node], sessions[i])
+				if weight > least && weight > planner.Weight(nodes[owner], sessions[i]) {
+					t.Fatalf("session %d and node %d both want each other", i, node)
+				}
+			}
+		}
+	})
+}
+
+func TestANodeGivesUpTheLightest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		nodes, sessions, present := fleet(t)
+		owners := planner.Assign(planner.View{Nodes: nodes, Sessions: sessions, Present: present})
+		for i, node := range present {
+			if node == planner.None || owners[i] == node {
+				continue
+			}
+			for j, other := range present {
+				if other == node && owners[j] == node && planner.Weight(nodes[node], sessions[j]) < planner.Weight(nodes[node], sessions[i]) {
+					t.Fatalf("node %d gave %d up and kept the lighter %d", node, i, j)
+				}
+			}
+		}
+	})
 }
 
 func ExampleAssign() {
@@ -236,7 +351,7 @@ func ExampleAssign() {
 		planner.NewName("s1"), planner.NewName("s2"), planner.NewName("s3"), planner.NewName("s4"),
 	}
 	count := make(map[string]int)
-	for _, owner := range planner.Assign(nodes, sessions) {
+	for _, owner := range planner.Assign(planner.View{Nodes: nodes, Sessions: sessions}) {
 		count[nodes[owner].String()]++
 	}
 	fmt.Println(count)

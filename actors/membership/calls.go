@@ -32,7 +32,7 @@ func (a *membershipActor) call(c actor.Context, out orders) {
 	}
 	if in := out.plan; in != nil {
 		tree.Async(c, func() any {
-			return &planned{in: in, owners: planner.Assign(in.nodes, in.sessions)}
+			return &planned{in: in, owners: planner.Assign(in.View)}
 		})
 	}
 }

@@ -199,6 +199,7 @@ func (m *machine) nextTry(e *entry, now time.Time) time.Time {
 func (m *machine) noteHolder(id string, e *entry, holder string, remaining time.Duration, now time.Time) {
 	news := remaining == lease.NoExpiry && e.unbounded != holder
 	e.foreign = false
+	m.drift(e, holder)
 	e.heldBy(holder, remaining, m.ttl(e), now)
 	if news {
 		m.log(eventlog.LeaseAcquireFailed{Session: id, Holder: holder, Err: fmt.Errorf(
@@ -220,14 +221,13 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 		first = max(first, m.ttl(e))
 	}
 	m.noteTakeover(o, e, a, now)
+	m.drift(e, m.set.Instance)
 	e.free()
 	e.own()
 	e.freedAt = time.Time{}
 	m.makeChild(e, a, grant, first, sent)
 	if a.why == byFallback && !e.mine {
-		e.keep = min(max(m.set.Reconcile, 2*e.keep), keepMost*m.set.Reconcile)
-		e.keepUntil = now.Add(e.keep)
-		e.declined = e.owner
+		m.fleet.decline(e.owner, now, m.set.Reconcile, keepMost*m.set.Reconcile)
 	}
 	m.noteSurplus(o.Session, e, now)
 }
@@ -305,6 +305,7 @@ func (m *machine) onBack(id string, now time.Time) {
 
 // onStatuses takes in a look at leases.
 func (m *machine) onStatuses(statuses []lease.Status, now time.Time) {
+	m.looked = true // without an answer too: the next scan looks again
 	for _, s := range statuses {
 		e, ok := m.entries[s.Session]
 		if !ok || m.held[s.Session] != nil || m.asking[s.Session] != nil {

@@ -340,7 +340,7 @@ var _ = Describe("a node after Redis was started anew", func() {
 		d := ready([]string{peer}, ids(4))
 		mine, _ := d.mine()
 		d.own(mine[0])
-		d.heldBy(mine[1], peer, 10*time.Second)
+		d.heldBy(mine[1], external, 10*time.Second)
 		d.take()
 		d.event(redisevents.Gap{Restarted: true})
 		o := d.take()

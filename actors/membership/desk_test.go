@@ -19,6 +19,8 @@ const (
 	self = "me-1-00000001"
 	peer = "peer-1-00000002"
 	ttl  = 30 * time.Second
+	// external holds leases and is no node.
+	external = "worker"
 )
 
 // desk is a machine under a spec that plays its actor: it makes the plans at once
@@ -90,16 +92,28 @@ func bad(id string, fingerprint uint64) document {
 	return document{id: id, fault: &fault{fingerprint: fingerprint, reason: "is not valid JSON"}}
 }
 
-// settle does what follows every message, and answers plans.
+// settle does what follows every message, and answers plans and the first look at
+// the leases, which finds all of them free.
 func (d *desk) settle() {
 	d.m.onTime(d.now)
 	for {
 		o := d.m.take()
+		if !d.m.looked && len(o.look) > 0 {
+			var free []lease.Status
+			for _, id := range o.look {
+				free = append(free, lease.Status{Session: id})
+			}
+			d.m.onStatuses(free, d.now)
+			d.m.onTime(d.now)
+			o.look = nil
+			d.keep(o)
+			o = d.m.take()
+		}
 		d.keep(o)
 		if o.plan == nil {
 			return
 		}
-		d.m.onPlan(o.plan, planner.Assign(o.plan.nodes, o.plan.sessions), d.now)
+		d.m.onPlan(o.plan, planner.Assign(o.plan.View), d.now)
 		d.m.onTime(d.now)
 	}
 }

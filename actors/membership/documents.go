@@ -171,6 +171,7 @@ func (m *machine) onScan(docs []document, read, now time.Time) {
 	}
 	if first {
 		m.scanned, m.stale = true, true
+		m.lookFirst()
 		return
 	}
 	if news > 0 {
@@ -186,6 +187,13 @@ func (m *machine) lookAtAll() {
 			m.out.look = append(m.out.look, id)
 		}
 	}
+}
+
+// lookFirst has the leases looked at before a plan is made: it builds on who has
+// what.
+func (m *machine) lookFirst() {
+	m.lookAtAll()
+	m.looked = len(m.out.look) == 0
 }
 
 // lookAtMine has the leases looked at that this node should hold and doesn't.

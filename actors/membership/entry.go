@@ -14,10 +14,11 @@ type entry struct {
 	name    planner.Name
 	read    time.Time // when its document was read that counts
 
-	// owner is who should have the session by the plan; mine says that it is this
-	// node.
-	owner string
-	mine  bool
+	// owner is who should have the session by the plan, since ownedAt; mine says that
+	// it is this node.
+	owner   string
+	ownedAt time.Time
+	mine    bool
 
 	// wakeAt and wakeWhy are the appointment that counts.
 	wakeAt  time.Time
@@ -42,12 +43,6 @@ type entry struct {
 	// notBefore keeps this node from claiming: it stands back, or backs off.
 	notBefore time.Time
 	failures  int // leaseholders in a row that ended by a fault
-
-	// keepUntil is how long the session is kept although another should have it:
-	// declined did not take it when it was free. keep is how long the next time.
-	keepUntil time.Time
-	keep      time.Duration
-	declined  string
 }
 
 func newEntry(s session.Session, read time.Time) *entry {

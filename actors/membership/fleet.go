@@ -20,6 +20,10 @@ type node struct {
 	// suspect excludes the node from the plan until its heartbeat is renewed: a
 	// lease of its ran out.
 	suspect bool
+	// fullUntil is how long the node counts as full: it did not take a session that
+	// the plan gave it. Zero when it does not. keep is how long that lasted.
+	fullUntil time.Time
+	keep      time.Duration
 }
 
 func (n *node) read(deadline time.Time) {
@@ -124,15 +128,49 @@ func (f *fleet) due(now time.Time, pause time.Duration) []string {
 	return names
 }
 
-// next returns when the next heartbeat must be looked at; zero for never.
+// next returns when the next heartbeat must be looked at or a node counts as full
+// no more; zero for never.
 func (f *fleet) next() time.Time {
 	var first time.Time
 	for _, n := range f.nodes {
 		if first.IsZero() || n.lookAt.Before(first) {
 			first = n.lookAt
 		}
+		if !n.fullUntil.IsZero() && n.fullUntil.Before(first) {
+			first = n.fullUntil
+		}
 	}
 	return first
+}
+
+// decline notes that a node did not take what it should have: it counts as full for
+// least, and twice as long each further time, up to most.
+func (f *fleet) decline(instance string, now time.Time, least, most time.Duration) {
+	n, ok := f.nodes[instance]
+	if !ok || now.Before(n.fullUntil) {
+		return
+	}
+	n.keep = min(max(least, 2*n.keep), most)
+	n.fullUntil = now.Add(n.keep)
+}
+
+// full reports whether a node takes no more than it has.
+func (f *fleet) full(instance string, now time.Time) bool {
+	n, ok := f.nodes[instance]
+	return ok && now.Before(n.fullUntil)
+}
+
+// reopen counts nodes in again that were full for long enough. It reports whether
+// there were any.
+func (f *fleet) reopen(now time.Time) bool {
+	found := false
+	for _, n := range f.nodes {
+		if !n.fullUntil.IsZero() && !now.Before(n.fullUntil) {
+			n.fullUntil = time.Time{}
+			found = true
+		}
+	}
+	return found
 }
 
 // missing returns the known nodes that a complete list does not name.

@@ -166,6 +166,9 @@ var _ = Describe("rebalancing", func() {
 				quiet(d.take())
 				d.sleep(1)
 			}
+			d.sleep(settle - 1)
+			quiet(d.take())
+			d.sleep(1)
 			Expect(reasons(d.take())).To(Equal([]leaseholder.Reason{leaseholder.Rebalance}))
 		}
 	})

@@ -28,6 +28,7 @@ type machine struct {
 	deaf     bool // no events arrive
 	scanned  bool // the catalog was read once
 	listed   bool // the fleet was read once
+	looked   bool // the leases were read once
 	ready    bool // claims may be made
 	fenced   bool
 	draining bool
@@ -39,10 +40,12 @@ type machine struct {
 	forgotAt, pauseUntil time.Time
 	misses               int // claims in a row without an answer
 
-	arrivals burst
-	stale    bool // the plan does not fit the view
-	planning bool
-	surplus  map[string]*entry // held here, but another should have them
+	arrivals  burst
+	stale     bool // the plan does not fit the view
+	drifted   bool // somebody has a session that the plan gave to another
+	planning  bool
+	plannedAt time.Time         // when the last plan was begun
+	surplus   map[string]*entry // held here, but another should have them
 
 	asking  map[string]*ask // acquires in flight, by session
 	moving  int             // sessions being given up for balance
@@ -77,10 +80,7 @@ type tell struct {
 	message leaseholder.Message
 }
 
-type planInput struct {
-	nodes    []planner.Name
-	sessions []planner.Name
-}
+type planInput struct{ planner.View }
 
 func newMachine(set Settings, now time.Time) *machine {
 	return &machine{
@@ -135,6 +135,7 @@ func (m *machine) onTime(now time.Time) {
 		e.wakeAt = time.Time{}
 		m.consider(i.id, e, i.why, now)
 	}
+	m.drifted = m.fleet.reopen(now) || m.drifted
 	m.rebalance(now)
 	m.startPlan(now)
 }
@@ -151,8 +152,8 @@ func (m *machine) next(now time.Time) time.Time {
 	if !m.ready && m.informed() { // else an answer comes first
 		earlier(m.readyAt())
 	}
-	if end := m.arrivals.over(); m.stale && now.Before(end) {
-		earlier(end)
+	if m.planLater(now) {
+		earlier(m.planAt())
 	}
 	if len(m.surplus) > 0 && now.Before(m.changedAt.Add(settle)) {
 		earlier(m.changedAt.Add(settle))
@@ -170,8 +171,11 @@ func (m *machine) readyAt() time.Time {
 	return at
 }
 
-// informed reports whether fleet and sessions are known and the plan fits them.
-func (m *machine) informed() bool { return m.scanned && m.listed && !m.stale && !m.planning }
+// seen reports whether fleet, sessions and leases are known.
+func (m *machine) seen() bool { return m.scanned && m.listed && m.looked }
+
+// informed reports whether there is a plan that fits what is known.
+func (m *machine) informed() bool { return m.seen() && !m.stale && !m.planning }
 
 // settleDown makes the node ready once it knows the fleet and the sessions.
 func (m *machine) settleDown(now time.Time) {
@@ -218,6 +222,7 @@ func (m *machine) onFenced(fenced bool, now time.Time) {
 		m.started, m.changedAt = now, now
 		m.ready, m.listed = false, false
 		m.out.list = true
+		m.lookFirst()
 	}
 }
 

@@ -93,7 +93,7 @@ func (w *model) settle() {
 	}
 	if o.plan != nil {
 		w.answers = append(w.answers, func() {
-			w.m.onPlan(o.plan, planner.Assign(o.plan.nodes, o.plan.sessions), w.now)
+			w.m.onPlan(o.plan, planner.Assign(o.plan.View), w.now)
 		})
 	}
 	for _, id := range o.look {

@@ -30,10 +30,10 @@ var _ = Describe("nodes that start together", func() {
 			free = append(free, lease.Status{Session: id})
 		}
 		m.onScan(found, now, now)
+		m.onStatuses(free, now)
 		m.onTime(now)
 		in := m.take().plan
-		m.onPlan(in, planner.Assign(in.nodes, in.sessions), now)
-		m.onStatuses(free, now)
+		m.onPlan(in, planner.Assign(in.View), now)
 
 		claimed := map[bool]int{} // by whether it is mine
 		for after := time.Duration(0); after < settle+rankDelay; after += time.Millisecond {

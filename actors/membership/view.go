@@ -64,47 +64,6 @@ func (m *machine) onNodeGone(instance string) {
 	}
 }
 
-// startPlan has a new plan made when the view has changed, one at a time.
-func (m *machine) startPlan(now time.Time) {
-	if now.Before(m.arrivals.over()) {
-		return // a plan for half of a burst would be wrong for the other half
-	}
-	if !m.stale || m.planning || m.draining || !m.scanned || !m.listed {
-		return
-	}
-	m.stale, m.planning = false, true
-	in := &planInput{nodes: m.fleet.live(), sessions: make([]planner.Name, 0, len(m.entries))}
-	for _, e := range m.entries {
-		if e.session.Pollable() {
-			in.sessions = append(in.sessions, e.name)
-		}
-	}
-	m.out.plan = in
-}
-
-// onPlan takes in a plan: owners holds, for each session, its node's index.
-func (m *machine) onPlan(in *planInput, owners []int32, now time.Time) {
-	m.planning = false
-	for i, name := range in.sessions {
-		id := name.String()
-		e, ok := m.entries[id]
-		if !ok || owners[i] < 0 {
-			continue
-		}
-		owner := in.nodes[owners[i]].String()
-		if owner == e.owner {
-			continue
-		}
-		e.owner, e.mine = owner, owner == m.set.Instance
-		e.declined = ""
-		m.noteSurplus(id, e, now)
-		if e.mine && m.ready {
-			m.consider(id, e, byPlan, now)
-		}
-	}
-	m.settleDown(now)
-}
-
 // noteSurplus books whether a session is held here although another should have
 // it.
 func (m *machine) noteSurplus(id string, e *entry, now time.Time) {
@@ -129,12 +88,10 @@ func (m *machine) rebalance(now time.Time) {
 		switch {
 		case !ok || c.leaving || e.mine:
 			delete(m.surplus, id)
-		case !m.fleet.lives(e.owner):
+		case !m.fleet.lives(e.owner) || m.fleet.full(e.owner, now):
 			// The next plan names another.
 		case now.Before(e.surplusAt.Add(settle)):
 			m.wake(id, e, e.surplusAt.Add(settle), byPlan)
-		case e.declined == e.owner && now.Before(e.keepUntil):
-			m.wake(id, e, e.keepUntil, byPlan)
 		default:
 			c.moving = true
 			m.moving++

@@ -1,0 +1,126 @@
+package membership
+
+import (
+	"time"
+
+	"leasehold/planner"
+)
+
+// drift notes that somebody has a session that the plan gave to another: the next
+// plan builds on that, so that nothing moves which need not.
+func (m *machine) drift(e *entry, holder string) {
+	if e.owner != "" && holder != e.owner && m.fleet.lives(holder) {
+		m.drifted = true
+	}
+}
+
+// planAt is when the next plan may be begun: not for half of a burst, and not for
+// every single lease that drifted.
+func (m *machine) planAt() time.Time {
+	at := m.arrivals.over()
+	if calm := m.plannedAt.Add(settle); !m.stale && calm.After(at) {
+		return calm
+	}
+	return at
+}
+
+// planLater reports whether a plan waits for its time.
+func (m *machine) planLater(now time.Time) bool {
+	return m.planDue() && now.Before(m.planAt())
+}
+
+func (m *machine) planDue() bool {
+	return (m.stale || m.drifted) && !m.planning && !m.draining && m.seen()
+}
+
+// startPlan has a new plan made when what is known has changed, one at a time.
+func (m *machine) startPlan(now time.Time) {
+	if !m.planDue() || now.Before(m.planAt()) {
+		return
+	}
+	m.stale, m.drifted, m.planning = false, false, true
+	m.plannedAt = now
+	m.out.plan = m.input(now)
+}
+
+// input is what a plan is made of.
+func (m *machine) input(now time.Time) *planInput {
+	in := &planInput{planner.View{
+		Nodes:    m.fleet.live(),
+		Sessions: make([]planner.Name, 0, len(m.entries)),
+		Present:  make([]int32, 0, len(m.entries)),
+		Most:     make(map[int]int),
+	}}
+	index := make(map[string]int32, len(in.Nodes))
+	for i, n := range in.Nodes {
+		index[n.String()] = int32(i)
+	}
+	has := make([]int, len(in.Nodes))
+	for id, e := range m.entries {
+		if !e.session.Pollable() {
+			continue
+		}
+		in.Sessions = append(in.Sessions, e.name)
+		node, ok := index[m.holder(id, e, now)]
+		if ok {
+			has[node]++
+		} else {
+			node = planner.None
+		}
+		in.Present = append(in.Present, node)
+	}
+	for i, n := range in.Nodes {
+		switch {
+		case n.String() != m.set.Instance:
+			if m.fleet.full(n.String(), now) {
+				in.Most[i] = has[i]
+			}
+		case m.set.MaxSessions > 0:
+			in.Most[i] = m.set.MaxSessions
+		}
+	}
+	return in
+}
+
+// holder returns who has a session for all that is known here; empty when it may
+// be free. A node that the plan named a while ago has taken it since, though nothing
+// says so before the next look.
+func (m *machine) holder(id string, e *entry, now time.Time) string {
+	c, held := m.held[id]
+	if held && !c.leaving || e.mine && m.asking[id] != nil {
+		return m.set.Instance
+	}
+	if e.holder != "" && m.fleet.lives(e.holder) {
+		return e.holder
+	}
+	named := e.ownedAt
+	if e.freedAt.After(named) {
+		named = e.freedAt
+	}
+	if m.ready && e.owner != "" && !e.mine && m.fleet.lives(e.owner) && !now.Before(named.Add(settle)) {
+		return e.owner
+	}
+	return ""
+}
+
+// onPlan takes in a plan: owners holds, for each session, its node's index.
+func (m *machine) onPlan(in *planInput, owners []int32, now time.Time) {
+	m.planning = false
+	for i, name := range in.Sessions {
+		id := name.String()
+		e, ok := m.entries[id]
+		if !ok || owners[i] == planner.None {
+			continue
+		}
+		owner := in.Nodes[owners[i]].String()
+		if owner == e.owner {
+			continue
+		}
+		e.owner, e.ownedAt, e.mine = owner, now, owner == m.set.Instance
+		m.noteSurplus(id, e, now)
+		if e.mine && m.ready {
+			m.consider(id, e, byPlan, now)
+		}
+	}
+	m.settleDown(now)
+}
