@@ -22,11 +22,18 @@ const every = 50 * time.Millisecond
 
 // witness reads the leases and tokens of a fleet over and over.
 type witness struct {
-	f    *fleet
-	from *redis.Client
+	f *fleet
 
 	mu     sync.Mutex
+	from   *redis.Client
 	leases []check.LeaseSample
+}
+
+// look has the leases read from another server from now on.
+func (w *witness) look(from *redis.Client) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.from = from
 }
 
 func startWitness(f *fleet) *witness {
@@ -68,8 +75,11 @@ func (w *witness) round(ctx context.Context) {
 	ends := make([]*redis.DurationCmd, len(ids))
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
+	w.mu.Lock()
+	from := w.from
+	w.mu.Unlock()
 	at, wall := w.f.target.Now(), time.Now()
-	_, _ = w.from.TxPipelined(ctx, func(p redis.Pipeliner) error {
+	_, _ = from.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		for i, id := range ids {
 			holders[i] = p.Get(ctx, w.f.keys.Lease(id))
 			tokens[i] = p.HGet(ctx, w.f.keys.State(id), "version")

@@ -1,0 +1,110 @@
+package fleet
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"leasehold/internal/redistest"
+	"leasehold/test/fleet/check"
+)
+
+// A fail-over behind an unchanged address leaves old sockets open to the demoted
+// server. C05: redis/go-redis#790, envoyproxy/ratelimit#1191, drogon#2548.
+func TestAFailOverBehindAnUnchangedAddressIsFollowed(t *testing.T) {
+	long(t)
+	f := newFleet(t, plan{ttl: 3 * time.Second})
+	master, other := f.redis, f.replicate()
+	proxy := redistest.StartProxy(t, master.Addr())
+	f.plan.env = []string{fmt.Sprintf("LEASEHOLD_REDIS_URL=redis://%s/0", proxy.Addr())}
+	ids := f.putMany(9)
+	nodes := f.start("a", "b", "c")
+	f.settled(10*time.Second, nodes...)
+	wait(f.plan.interval)
+	before := f.pulse()
+	direct, demoted := f.client(other), f.client(master)
+
+	f.promote(other)
+	proxy.Retarget(other.Addr())
+	f.follow(master, other)
+	over := f.target.Now()
+	all := func() bool {
+		time.Sleep(20 * time.Millisecond)
+		for _, n := range nodes {
+			there, here := clients(t, direct, n), clients(t, demoted, n)
+			if there["normal"] == 0 || there["pubsub"] == 0 || here["normal"]+here["pubsub"] > 0 {
+				return false
+			}
+		}
+		return true
+	}
+	until(t, f.plan.ttl+5*time.Second, "all nodes use the new master, and none the old one", all)
+	t.Logf("all connections moved %s after the fail-over", (f.target.Now() - over).Round(time.Millisecond))
+	f.revived(ids, over, f.plan.ttl+5*time.Second)
+	f.passes(over, 2*f.plan.ttl)
+	held := f.settled(2*f.plan.ttl, nodes...)
+	if !all() {
+		t.Error("nodes have gone back to the demoted server")
+	}
+	f.flat(before)
+
+	// A subscription left behind would see a replica's del, and no expiry.
+	lost := of(held, nodes[2])
+	nodes[2].kill()
+	dead := f.target.Now()
+	f.revived(lost, dead, f.recovered())
+	h := f.history()
+	f.pass("fail-over", check.All(
+		check.Overlaps(h, 100), check.Tokens(h, 100), check.Owners(h, check.OwnerTolerance, 100),
+		check.FailClosed(h, check.OwnerTolerance, 100), check.Acquisitions(h, check.Window{}, 100),
+	))
+}
+
+// replicate starts a server that follows the fleet's.
+func (f *fleet) replicate() *redistest.Server {
+	f.t.Helper()
+	r := redistest.StartServer(f.t, "--replicaof", "127.0.0.1", strconv.Itoa(f.redis.Port), "--repl-diskless-sync-delay", "0")
+	until(f.t, readyLimit, "the replica follows", func() bool {
+		return strings.Contains(f.rdb.Info(f.t.Context(), "replication").Val(), ",state=online,")
+	})
+	return r
+}
+
+// promote makes a master of a replica, from which the leases are read from now on.
+func (f *fleet) promote(s *redistest.Server) {
+	f.t.Helper()
+	c := f.client(s)
+	if err := c.Do(f.t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
+		f.t.Fatal(err)
+	}
+	f.witness.look(c)
+	f.redis, f.rdb = s, c
+}
+
+// follow makes a replica of a server.
+func (f *fleet) follow(s, master *redistest.Server) {
+	f.t.Helper()
+	c := s.Client()
+	defer func() { _ = c.Close() }()
+	if err := c.Do(f.t.Context(), "REPLICAOF", "127.0.0.1", strconv.Itoa(master.Port)).Err(); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// clients counts a node's connections to a server, by their kind: normal and pubsub.
+func clients(t *testing.T, c *redis.Client, n *node) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	for _, kind := range []string{"normal", "pubsub"} {
+		list, err := c.Do(t.Context(), "CLIENT", "LIST", "TYPE", kind).Text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts[kind] = strings.Count(list, " name=leasehold:"+n.id+" ")
+	}
+	return counts
+}
