@@ -104,6 +104,9 @@ func (m *Mini) Scripts(c *server.Peer, cmd string, args ...string) bool {
 	return m.scripts.hook(c, cmd, args...)
 }
 
+// InScript tells a hook that the command comes from a script.
+func (m *Mini) InScript(c *server.Peer) bool { return c == m.scripts.peer }
+
 // TotalConnectionCount counts the connections of clients that ever were.
 func (m *Mini) TotalConnectionCount() int {
 	n := m.own.Made()
