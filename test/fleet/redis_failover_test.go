@@ -1,9 +1,12 @@
 package fleet
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,9 +27,14 @@ func TestAFailOverBehindAnUnchangedAddressIsFollowed(t *testing.T) {
 	ids := f.putMany(9)
 	nodes := f.start("a", "b", "c")
 	f.settled(10*time.Second, nodes...)
-	wait(f.plan.interval)
+	for _, n := range nodes {
+		n.widen(8) // idle connections must move, too
+	}
 	before := f.pulse()
 	direct, demoted := f.client(other), f.client(master)
+	for _, n := range nodes {
+		t.Logf("%s has %v", n.name, clients(t, demoted, n))
+	}
 
 	f.promote(other)
 	proxy.Retarget(other.Addr())
@@ -62,6 +70,34 @@ func TestAFailOverBehindAnUnchangedAddressIsFollowed(t *testing.T) {
 		check.Overlaps(h, 100), check.Tokens(h, 100), check.Owners(h, check.OwnerTolerance, 100),
 		check.FailClosed(h, check.OwnerTolerance, 100), check.Acquisitions(h, check.Window{}, 100),
 	))
+}
+
+// widen has the node open that many connections to Redis at once, or some fewer.
+func (n *node) widen(connections int) {
+	n.t.Helper()
+	var ready struct {
+		Addr string `json:"http_addr"`
+	}
+	if err := json.Unmarshal([]byte(n.await(readyLimit, event("node.ready")).text), &ready); err != nil {
+		n.t.Fatal(err)
+	}
+	var asking sync.WaitGroup
+	for range 4 * connections {
+		asking.Go(func() {
+			req, err := http.NewRequestWithContext(n.t.Context(), http.MethodGet, "http://"+ready.Addr+"/readyz", nil)
+			if err != nil {
+				n.t.Error(err)
+				return
+			}
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				n.t.Error(err)
+				return
+			}
+			_ = res.Body.Close()
+		})
+	}
+	asking.Wait()
 }
 
 // replicate starts a server that follows the fleet's.
