@@ -297,8 +297,8 @@ func (c *conn) finish() {
 	l.mu.Lock()
 	c.closed, c.fin = true, true
 	c.in, c.late = nil, nil
-	if !l.frozenLocked() && len(c.out) == 0 {
-		delete(l.conns, c) // else it is still to be delivered from
+	if !l.frozenLocked() && len(c.out) == 0 && !c.halfOpen {
+		delete(l.conns, c) // else the server has still to do with it
 	}
 	c.readable.Broadcast()
 	l.resumed.Broadcast()

@@ -135,8 +135,8 @@ func (l *Link) Made() int {
 	return l.made
 }
 
-// Connections counts the open ones.
-func (l *Link) Connections() int { return len(l.open()) }
+// Connections counts those that are open for the client.
+func (l *Link) Connections() int { return len(l.used()) }
 
 // Drop closes the connections that are open now; new ones work.
 func (l *Link) Drop() {
@@ -147,7 +147,7 @@ func (l *Link) Drop() {
 
 // KillConnections closes n of the open connections, drawn by rnd, or the oldest.
 func (l *Link) KillConnections(n int, rnd *rand.Rand) {
-	conns := l.open()
+	conns := l.used()
 	if rnd != nil {
 		rnd.Shuffle(len(conns), func(i, j int) { conns[i], conns[j] = conns[j], conns[i] })
 	}
@@ -260,7 +260,15 @@ func (l *Link) wakeLocked() {
 // frozenLocked reports whether nothing passes, for now.
 func (l *Link) frozenLocked() bool { return l.mode == frozen || l.host == frozen }
 
-// open lists the connections, the oldest first.
+// used lists the connections that the client has not closed, the oldest first.
+func (l *Link) used() []*conn {
+	conns := l.open()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(conns, func(c *conn) bool { return c.closed })
+}
+
+// open lists the connections that the server has to do with, the oldest first.
 func (l *Link) open() []*conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()

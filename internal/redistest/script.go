@@ -200,6 +200,7 @@ func (s *scripts) run(c *server.Peer, db int, sha string, f *lua.LFunction, args
 	}
 	if db != s.db {
 		s.srv.Dispatch(s.peer, []string{"SELECT", strconv.Itoa(db)})
+		s.peer.Flush()
 		s.db = db
 	}
 	l := s.state
