@@ -3,6 +3,7 @@ package fleet
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -205,9 +206,7 @@ func (m *many) kept(before map[string]string, nodes []*node) {
 			moved++
 		}
 	}
-	for id, holder := range m.fleet.holders() {
-		now[id] = holder
-	}
+	maps.Copy(now, m.fleet.holders())
 	counts := loads(now, nodes)
 	m.t.Logf("loads %v, %d moved since all were leased", counts, moved)
 	if !even(now, manySessions+len(m.known()), nodes) {
