@@ -26,6 +26,11 @@ type plan struct {
 	// replica has leases sampled from a replica, which expires nothing by being read.
 	replica bool
 	db      int
+	// server is appended to the command line of Redis; on is a Redis that runs already.
+	server []string
+	on     *redistest.Server
+	// prefix is of all keys, sessions' documents too.
+	prefix string
 }
 
 // fleet is one Redis, one target and the nodes of a trial.
@@ -58,7 +63,13 @@ func newFleet(t *testing.T, p plan) *fleet {
 	f := &fleet{
 		t: t, plan: p, keys: rediskey.Default(), sessions: map[string]bool{},
 		target: target.New(target.Options{Keep: true}),
-		redis:  redistest.StartServer(t, "--repl-diskless-sync-delay", "0"),
+		redis:  p.on,
+	}
+	if p.prefix != "" {
+		f.keys = rediskey.Keys{Prefix: p.prefix, SessionPrefix: p.prefix + "doc:"}
+	}
+	if f.redis == nil {
+		f.redis = redistest.StartServer(t, append([]string{"--repl-diskless-sync-delay", "0"}, p.server...)...)
 	}
 	served, err := target.Serve(t.Context(), "127.0.0.1:0", f.target)
 	if err != nil {
@@ -85,6 +96,8 @@ func (f *fleet) environ(name string, more ...string) []string {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"),
 		fmt.Sprintf("LEASEHOLD_REDIS_URL=redis://%s/%d", f.redis.Addr(), f.plan.db),
 		"LEASEHOLD_INSTANCE_NAME=" + name,
+		"LEASEHOLD_KEY_PREFIX=" + f.keys.Prefix, "LEASEHOLD_SESSION_PREFIX=" + f.keys.SessionPrefix,
+		"LEASEHOLD_RESULT_STREAM=" + f.keys.Prefix + "results",
 		"LEASEHOLD_HTTP_ADDR=127.0.0.1:0",
 		"LEASEHOLD_LEASE_TTL=" + ttl.String(), "LEASEHOLD_LEASE_RENEW_INTERVAL=" + (ttl / 3).String(),
 		"LEASEHOLD_HEARTBEAT_TTL=" + ttl.String(), "LEASEHOLD_HEARTBEAT_INTERVAL=" + (ttl / 3).String(),
