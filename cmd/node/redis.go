@@ -73,7 +73,7 @@ func firstContact(ctx context.Context, stop <-chan string, client redis.Universa
 func answersAtLeast(err error) bool {
 	return err == nil || redis.IsLoadingError(err) || redis.IsMasterDownError(err) ||
 		redis.IsClusterDownError(err) || redis.IsTryAgainError(err) || redis.IsReadOnlyError(err) ||
-		redis.IsPermissionError(err) || redis.HasErrorPrefix(err, "BUSY")
+		redis.IsPermissionError(err) || redis.HasErrorPrefix(err, "BUSY") || redis.HasErrorPrefix(err, "MISCONF")
 }
 
 // refusesUs reports whether the server answers but does not know our credentials.

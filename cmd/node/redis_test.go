@@ -154,6 +154,7 @@ func TestWhichAnswersCountAsContact(t *testing.T) {
 	for reply, want := range map[string]bool{
 		"-LOADING Redis is loading the dataset in memory":                          true,
 		"-BUSY Redis is busy running a script":                                     true,
+		"-MISCONF Redis is configured to save RDB snapshots, but it's unable to":   true,
 		"-MASTERDOWN Link with MASTER is down":                                     true,
 		"-CLUSTERDOWN The cluster is down":                                         true,
 		"-NOPERM this user has no permissions to run the 'ping' command":           true,
