@@ -87,7 +87,8 @@ func (f *Fleet) Stop() {
 	_ = f.Client.Close()
 	f.Events.Close()
 	f.Mini.Close()
-	f.polls.Wait() // the target has an end for each
+	f.polls.Wait()          // the target has an end for each
+	bubble.Sleep(time.Hour) // timers of actors that have gone may still ring
 	bubble.Settle()
 }
 

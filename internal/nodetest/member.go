@@ -96,6 +96,7 @@ func (m *Member) die(how end, hangUp func()) {
 	m.Log.mute()
 	hangUp()
 	if m.halt.finish(how) {
+		_ = m.client.Close() // or it would go on dialing for a while
 		m.close()
 	}
 }
