@@ -29,6 +29,8 @@ type plan struct {
 	// server is appended to the command line of Redis; on is a Redis that runs already.
 	server []string
 	on     *redistest.Server
+	// login is the password of the trial's own clients.
+	login string
 	// prefix is of all keys, sessions' documents too.
 	prefix string
 }
@@ -83,7 +85,7 @@ func newFleet(t *testing.T, p plan) *fleet {
 
 // client returns a client of a server for the fleet's database.
 func (f *fleet) client(s *redistest.Server) *redis.Client {
-	c := s.Client(func(o *redis.Options) { o.DB = f.plan.db })
+	c := s.Client(func(o *redis.Options) { o.DB, o.Password = f.plan.db, f.plan.login })
 	f.t.Cleanup(func() { _ = c.Close() })
 	return c
 }
