@@ -26,8 +26,9 @@ type Mini struct {
 	links []*Link
 	own   *Link
 
-	working sync.Mutex // held by the one command that is carried out
-	scripts *scripts   // guarded by it
+	working  sync.Mutex // held by the one command that is carried out; it guards the rest
+	scripts  *scripts
+	replaced func()
 }
 
 // NewMini returns an empty server. Close it before the bubble ends.

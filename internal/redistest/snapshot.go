@@ -62,6 +62,14 @@ func (m *Mini) snapshot() *Snapshot {
 	return s
 }
 
+// OnReplace has f called, before any command, when another server has taken this
+// one's place. f may read the data.
+func (m *Mini) OnReplace(f func()) {
+	m.working.Lock()
+	defer m.working.Unlock()
+	m.replaced = f
+}
+
 // Replace puts another server in this one's place, with the data of a snapshot, or
 // none: scripts are gone, and all connections closed. TTLs have gone on since.
 func (m *Mini) Replace(s *Snapshot) {
@@ -78,6 +86,9 @@ func (m *Mini) replace(data func() *Snapshot) {
 	m.FlushAll()
 	if s != nil {
 		m.restore(s)
+	}
+	if m.replaced != nil {
+		m.replaced()
 	}
 	m.working.Unlock()
 	m.DropAll()

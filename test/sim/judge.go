@@ -1,0 +1,144 @@
+package sim
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
+
+	"leasehold/rediskey"
+)
+
+// judge decides whether a fleet keeps the contract. It believes the poll target,
+// which tells it of every request, and Redis, whose commands it sees one by one, those
+// in scripts included, in the order in which they take effect. It never reads a node's
+// log or state.
+//
+// From the commands it keeps a ledger of each session: who acquired the lease when,
+// with which token, when that was last renewed, what begin and finish recorded. A
+// grant is worth, at most, until a renewal's arrival at Redis + TTL − margin; a node
+// counts from the sending, which is earlier, so the judge is never too strict.
+//
+// What "in flight" means. A request is in flight from its start until it is over from
+// the poller's side: answered, timed out or canceled. A target may go on with it: no
+// poller can prevent that, and the contract does not promise it. Nor can a process
+// that stands still, or has died without its host telling anybody, cancel anything:
+// its request counts until the grant's trust has ended, and not a moment longer. The
+// contract allows nothing else: two requests at once are a violation also while Redis
+// has forgotten everything, but for a Redis that lost writes that it had acknowledged.
+//
+// Faults that change data (deleted keys, a Redis that restarts empty) explain why a
+// poll that was begun under a lease finds it gone. They never explain a poll without
+// begin, one beyond the trust, or a token that falls.
+//
+// Where only something that the engine did can explain what was seen, the judge
+// suspects, and decides at the next step, when the engine has noted what it did.
+type judge struct {
+	set   settings
+	facts facts
+	now   func() time.Time
+	// inScript reports whether a script sent a command.
+	inScript func(*server.Peer) bool
+	keys     rediskey.Keys
+
+	mu       sync.Mutex
+	sessions map[string]*ledger
+	named    map[string]keyName // parsed keys
+	scripts  map[string]string  // names of scripts by SHA
+	running  script             // the one that Redis runs, or ran last
+	suspects []suspect
+	meddled  time.Time // when all data was last changed by something else than nodes
+	rewound  time.Time // when Redis last lost writes that it had acknowledged
+	explain  map[string]int
+	fault    error
+
+	// Of the watch that goes on.
+	since time.Time
+}
+
+// settings are the fleet's.
+type settings struct {
+	ttl, margin time.Duration
+	longest     time.Duration // of the documents' intervals
+}
+
+// marginOf is the part of a TTL in which no node may trust its lease any more.
+func (s settings) marginOf(ttl time.Duration) time.Duration {
+	return time.Duration(float64(s.margin) * float64(ttl) / float64(s.ttl))
+}
+
+// facts are what the judge asks about the world, on the goroutine of the engine.
+type facts interface {
+	// still reports whether the process stood still, or was dead, at a moment.
+	still(instance string, at time.Time) bool
+}
+
+// suspect is a violation unless a fault explains it.
+type suspect struct {
+	at      time.Time
+	text    string
+	excused func() (why string, ok bool)
+}
+
+func newJudge(set settings, f facts, now func() time.Time, inScript func(*server.Peer) bool) *judge {
+	return &judge{
+		set: set, facts: f, now: now, inScript: inScript, keys: rediskey.Default(),
+		sessions: map[string]*ledger{}, named: map[string]keyName{}, scripts: map[string]string{},
+		explain: map[string]int{}, since: now(),
+	}
+}
+
+// err is the first violation.
+func (j *judge) err() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.fault
+}
+
+// step settles what was suspected since the last one.
+func (j *judge) step() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, s := range j.suspects {
+		if why, ok := s.excused(); ok {
+			j.explain[why]++
+			continue
+		}
+		if j.fault == nil {
+			j.fault = fmt.Errorf("%s", s.text)
+		}
+	}
+	j.suspects = j.suspects[:0]
+}
+
+// explained says how often a fault explained what would have been a violation.
+func (j *judge) explained() map[string]int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.explain
+}
+
+// convict needs the lock. The text begins with the name of the check.
+func (j *judge) convict(l *ledger, check, format string, args ...any) {
+	if j.fault == nil {
+		j.fault = fmt.Errorf("%s", j.charge(l, check, format, args...))
+	}
+}
+
+// doubt needs the lock.
+func (j *judge) doubt(l *ledger, excused func() (string, bool), check, format string, args ...any) {
+	j.suspects = append(j.suspects, suspect{
+		at: j.now(), text: j.charge(l, check, format, args...), excused: excused,
+	})
+}
+
+func (j *judge) charge(l *ledger, check, format string, args ...any) string {
+	text := fmt.Sprintf("%s: ", check) + fmt.Sprintf(format, args...)
+	if l == nil {
+		return text
+	}
+	return fmt.Sprintf("%s\n  %q at %s, what was seen of it:\n%s", text, l.id, clock(j.now()), l.story())
+}
+
+func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }

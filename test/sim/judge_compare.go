@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"cmp"
+	"time"
+)
+
+// truth is what Redis has of a session.
+type truth struct {
+	holder string
+	token  int64
+	left   time.Duration // of the lease
+}
+
+// compareOne checks that the ledger knows what Redis has: the judge of the judge. It
+// needs the lock.
+func (j *judge) compareOne(l *ledger, t truth) {
+	now, g := j.now(), l.current()
+	since := j.since
+	if g != nil {
+		since = g.begun
+	}
+	excused := j.byData(l, since)
+	if l.known && t.token != l.counter {
+		j.doubt(l, excused, "judge", "the counter is %d, not %d", t.token, l.counter)
+	}
+	l.counter, l.known = t.token, t.token != 0
+	switch alive := g != nil && g.alive(now); {
+	case t.holder == "" && (g == nil || !g.sure(now)):
+	case alive && g.holder == t.holder && (g.token == t.token || g.token == unknown || t.token == 0):
+	case t.holder == "":
+		j.doubt(l, excused, "judge", "the lease of %s should be there", g.holder)
+		g.ended = now
+	default:
+		j.doubt(l, excused, "judge", "the lease is that of %s (token %d)", t.holder, t.token)
+		if g == nil || g.holder != t.holder || g.token != t.token {
+			j.follow(l, t)
+		}
+	}
+}
+
+// follow takes over what another server has. It needs the lock.
+func (j *judge) follow(l *ledger, t truth) {
+	now, g := j.now(), l.current()
+	l.counter, l.known = t.token, t.token != 0
+	if t.token != 0 && t.token < l.high {
+		l.high = t.token
+		j.rewound = now
+	}
+	switch {
+	case t.holder == "" && g != nil && g.ended.IsZero():
+		g.ended = now
+	case t.holder == "", g != nil && g.holder == t.holder && g.token == t.token:
+	default:
+		copied := grant{holder: t.holder, token: cmp.Or(t.token, unknown), begun: now, extended: now.Add(t.left - j.set.ttl), ttl: j.set.ttl}
+		if old := l.find(t.holder, t.token); old != nil {
+			copied = *old
+			copied.ended = time.Time{}
+		}
+		l.grants = append(l.grants, &copied)
+		j.saw(l, "another server has the lease of", t.holder, t.token)
+	}
+}

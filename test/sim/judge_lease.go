@@ -1,0 +1,199 @@
+package sim
+
+import (
+	"strconv"
+	"time"
+)
+
+// acquired books a lease that was set.
+func (j *judge) acquired(l *ledger, holder, ttl string) {
+	now := j.now()
+	if caller, _ := j.running.caller(""); j.running.name != "acquire" || caller != holder {
+		j.convict(l, "foreign", "%s set the lease for %s", j.running.name, holder)
+	}
+	j.settled(l)
+	if g := l.current(); g != nil && g.sure(now) {
+		j.doubt(l, j.byData(l, g.extended), "stolen", "%s acquired the lease of %s, which had %s left", holder, g.holder, g.until().Sub(now))
+	}
+	l.grants = append(l.grants, &grant{holder: holder, begun: now, extended: now, ttl: millis(ttl)})
+	j.saw(l, "acquired by", holder, 0)
+}
+
+// settled checks that the last acquisition has got its own token.
+func (j *judge) settled(l *ledger) {
+	if g := l.current(); g != nil && g.token == 0 {
+		g.token = -1 // once is enough
+		j.convict(l, "token", "%s acquired the lease without a new token", g.holder)
+	}
+}
+
+// raised books a counter that goes up by one, as every acquisition must have it.
+func (j *judge) raised(l *ledger, by string) {
+	switch {
+	case by != "1":
+		j.convict(l, "token", "raised by %s", by)
+	case !l.known:
+		j.unknown(l)
+		return
+	}
+	l.counter++
+	j.number(l, l.counter)
+}
+
+// unknown books a token whose value will be told by what uses it.
+func (j *judge) unknown(l *ledger) {
+	if g := l.current(); g != nil && g.token == 0 {
+		g.token = unknown
+	}
+}
+
+// unknown is the token of a grant whose counter was changed behind the judge's back.
+const unknown = -2
+
+// renumbered books a counter that starts from the server's time.
+func (j *judge) renumbered(l *ledger, value string) {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		j.convict(l, "token", "set to %q", value)
+		return
+	}
+	if l.known {
+		since := l.meddle
+		if g := l.current(); g != nil && g.begun.After(since) {
+			since = g.begun
+		}
+		j.doubt(l, j.byData(l, since), "token", "set to %d although the counter was %d", n, l.counter)
+	}
+	l.counter, l.known = n, true
+	j.number(l, n)
+}
+
+// number gives the current grant its token.
+func (j *judge) number(l *ledger, token int64) {
+	if token <= l.high {
+		j.convict(l, "token", "%d after %d", token, l.high)
+	}
+	l.high = max(l.high, token)
+	now := j.now()
+	g := l.current()
+	switch {
+	case g == nil:
+		j.convict(l, "token", "%d without an acquisition", token)
+		return
+	case g.token == 0 || g.token == unknown:
+		g.token = token
+	default: // the holder found its lease, and no counter
+		next := *g
+		next.token, next.begun = token, now
+		l.grants = append(l.grants, &next)
+	}
+	j.saw(l, "token for", l.current().holder, token)
+}
+
+// renewed books a TTL that starts anew.
+func (j *judge) renewed(l *ledger, key, ttl string) {
+	j.settled(l)
+	now, g := j.now(), l.current()
+	if g == nil {
+		j.doubt(l, j.byData(l, j.now()), "renewal", "of a lease that nobody acquired")
+		return
+	}
+	if !g.alive(now) {
+		j.doubt(l, j.byData(l, g.begun), "renewal", "of the lease of %s, which has ended", g.holder)
+	}
+	j.owned(l, key, "renewal")
+	g.extended, g.ttl, g.ended = now, millis(ttl), time.Time{}
+	j.saw(l, "renewed for", g.holder, g.token)
+}
+
+// released books a lease that a script deleted.
+func (j *judge) released(l *ledger, key string) {
+	j.settled(l)
+	now, g := j.now(), l.current()
+	if g == nil {
+		j.doubt(l, j.byData(l, j.now()), "release", "of a lease that nobody acquired")
+		return
+	}
+	j.saw(l, "lease deleted of", g.holder, g.token)
+	if j.running.name != "acquire" { // which ends one that has no expiry and no holder any more
+		j.owned(l, key, "release")
+	}
+	for _, f := range l.flying {
+		if f.grant == g {
+			p := f.Poll
+			j.doubt(l, func() (string, bool) {
+				return "a process stood still", j.facts.still(p.Instance, now)
+			}, "release", "before the poll of %s has ended", g.holder)
+		}
+	}
+	g.ended = now
+}
+
+// owned checks that the script that runs was called by the lease's holder.
+func (j *judge) owned(l *ledger, key, check string) {
+	g := l.current()
+	holder, token := j.running.caller(key)
+	mine := g.token == unknown || token == "" || token == strconv.FormatInt(g.token, 10)
+	if g.holder != holder || !mine {
+		j.doubt(l, j.byData(l, g.begun), check, "%s with token %s changes the lease of %s (token %d)", holder, token, g.holder, g.token)
+	}
+}
+
+// began books a start that begin recorded.
+func (j *judge) began(l *ledger, f map[string]string) {
+	j.settled(l)
+	token, _ := strconv.ParseInt(f["busy"], 10, 64)
+	now, g := j.now(), l.current()
+	if g != nil && g.token == unknown {
+		l.counter, l.known = token, true
+		j.number(l, token)
+	}
+	j.saw(l, "begin for slot", f["slot"], token)
+	if holder, _ := j.running.caller(""); g == nil || g.token != token || g.holder != holder || !g.alive(now) {
+		since := now
+		if g != nil {
+			since = g.begun
+		}
+		j.doubt(l, j.byData(l, since), "begin", "passed with token %d, which is not that of the lease", token)
+	}
+	if s := l.start; s.slot == f["slot"] && s.slot != "0" && !s.returned {
+		j.doubt(l, j.byData(l, s.seen), "slot", "%s was given to token %d and again to %d", s.slot, s.token, token)
+	}
+	l.start = start{token: token, at: f["last"], slot: f["slot"], seen: now}
+}
+
+// finished books a result that finish recorded in the state.
+func (j *judge) finished(l *ledger, f map[string]string) {
+	now, g := j.now(), l.current()
+	switch {
+	case f["started"] != l.start.at:
+		j.doubt(l, j.byData(l, l.start.seen), "fence", "a result of the start at %s was recorded, the last start was at %s", f["started"], l.start.at)
+	case g == nil || g.token != l.start.token || !g.alive(now):
+		j.doubt(l, j.byData(l, l.start.seen), "fence", "a result with token %d was recorded", l.start.token)
+	}
+}
+
+// resulted books a result that went into the stream.
+func (j *judge) resulted(f map[string]string) {
+	l, now := j.ledger(f["session"]), j.now()
+	g := l.current()
+	if g == nil || strconv.FormatInt(g.token, 10) != f["token"] || g.holder != f["holder"] || !g.alive(now) {
+		since := now
+		if g != nil {
+			since = g.begun
+		}
+		j.doubt(l, j.byData(l, since), "fence", "a result of %s with token %s is in the stream", f["holder"], f["token"])
+	}
+}
+
+// byData explains by keys that were changed since from by something else than nodes.
+func (j *judge) byData(l *ledger, from time.Time) func() (string, bool) {
+	known := !l.meddle.Before(from) || !j.meddled.Before(from)
+	return func() (string, bool) { return "data was changed", known }
+}
+
+// byLostWrites explains by a Redis that lost acknowledged writes since from.
+func (j *judge) byLostWrites(from time.Time) func() (string, bool) {
+	known := !j.rewound.IsZero() && !j.rewound.Before(from)
+	return func() (string, bool) { return "writes were lost", known }
+}

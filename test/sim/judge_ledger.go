@@ -1,0 +1,125 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"leasehold/internal/nodetest"
+)
+
+// ledger is what the judge knows of one session.
+type ledger struct {
+	id string
+
+	grants  []*grant // since the last watch began, and the one before
+	counter int64    // the token's counter in Redis
+	known   bool     // the counter is known; false: there is none, or nobody knows
+	high    int64    // the highest token that was ever seen
+
+	start  start
+	flying []*flight
+	polls  []*nodetest.Poll // begun since the last watch began
+	meddle time.Time        // when its keys were last changed by something else than nodes
+
+	seen  [16]sight
+	sight int
+}
+
+// grant is one acquisition.
+type grant struct {
+	holder   string
+	token    int64 // zero until the counter was raised
+	begun    time.Time
+	extended time.Time // the last acquire or renew that reached Redis
+	ttl      time.Duration
+	ended    time.Time // zero: not by a command of a node
+}
+
+// until is when Redis ends it.
+func (g *grant) until() time.Time { return g.extended.Add(g.ttl) }
+
+// trust is when nobody may rely on it any more.
+func (j *judge) trust(g *grant) time.Time { return g.until().Add(-j.set.marginOf(g.ttl)) }
+
+// blur is how far the server's clock, which goes in steps, may be off in ending a
+// key.
+const blur = 100 * time.Millisecond
+
+// alive says that Redis may still have it, sure that it must.
+func (g *grant) alive(now time.Time) bool { return g.ended.IsZero() && now.Before(g.until().Add(blur)) }
+func (g *grant) sure(now time.Time) bool  { return g.ended.IsZero() && now.Before(g.until().Add(-blur)) }
+
+// start is the last start that begin recorded.
+type start struct {
+	token    int64
+	at       string // in ms, as Redis keeps it
+	slot     string
+	seen     time.Time
+	used     bool // a poll followed
+	returned bool // finish left the slot to be served
+}
+
+// flight is a poll in flight.
+type flight struct {
+	*nodetest.Poll
+	grant *grant
+}
+
+// current is the last grant, nil if there was none.
+func (l *ledger) current() *grant {
+	if len(l.grants) == 0 {
+		return nil
+	}
+	return l.grants[len(l.grants)-1]
+}
+
+// find returns the last grant with that token, nil if there is none.
+func (l *ledger) find(holder string, token int64) *grant {
+	for i := len(l.grants) - 1; i >= 0; i-- {
+		if g := l.grants[i]; g.holder == holder && g.token == token {
+			return g
+		}
+	}
+	return nil
+}
+
+func (j *judge) ledger(id string) *ledger {
+	l, ok := j.sessions[id]
+	if !ok {
+		l = &ledger{id: id}
+		j.sessions[id] = l
+	}
+	return l
+}
+
+// sight is one thing seen of a session.
+type sight struct {
+	at    time.Time
+	what  string
+	who   string
+	token int64
+}
+
+// saw needs the lock.
+func (j *judge) saw(l *ledger, what, who string, token int64) {
+	l.seen[l.sight%len(l.seen)] = sight{j.now(), what, who, token}
+	l.sight++
+}
+
+// story tells the last sights.
+func (l *ledger) story() string {
+	var b strings.Builder
+	for i := max(0, l.sight-len(l.seen)); i < l.sight; i++ {
+		s := l.seen[i%len(l.seen)]
+		fmt.Fprintf(&b, "    %s %s", clock(s.at), s.what)
+		if s.who != "" {
+			fmt.Fprintf(&b, " %s", s.who)
+		}
+		if s.token != 0 {
+			fmt.Fprintf(&b, " (token %d)", s.token)
+		}
+		b.WriteByte('\n')
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,98 @@
+package sim
+
+import (
+	"time"
+
+	"leasehold/internal/nodetest"
+)
+
+// Began implements nodetest.Observer.
+func (j *judge) Began(p *nodetest.Poll) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	l := j.ledger(p.Session)
+	token := int64(p.Token)
+	j.saw(l, "poll by", p.Instance, token)
+	j.settled(l)
+	j.checked(l, p)
+	j.alone(l, p)
+	g := l.find(p.Instance, token)
+	if g == nil {
+		j.convict(l, "fail closed", "%s polls with token %d, which it never got", p.Instance, token)
+	} else {
+		j.trusted(l, p, g)
+	}
+	l.flying = append(l.flying, &flight{p, g})
+	l.polls = append(l.polls, p)
+}
+
+// checked finds the start that begin has recorded for the poll.
+func (j *judge) checked(l *ledger, p *nodetest.Poll) {
+	if l.start.token != int64(p.Token) || l.start.used {
+		j.convict(l, "checked", "%s polls with token %d, and begin recorded no start for it", p.Instance, p.Token)
+	}
+	l.start.used = true
+}
+
+// trusted says whether a poll may start under a grant.
+func (j *judge) trusted(l *ledger, p *nodetest.Poll, g *grant) {
+	if trust := j.trust(g); p.Start.After(trust) {
+		j.convict(l, "fail closed", "%s polls %s after it has to stop", p.Instance, p.Start.Sub(trust))
+	}
+	if g != l.current() || !g.ended.IsZero() {
+		j.doubt(l, j.byData(l, g.extended), "fail closed", "%s polls with token %d, but %s has the lease (token %d)",
+			p.Instance, p.Token, l.current().holder, l.current().token)
+	}
+}
+
+// alone looks for another poll of the session in flight.
+func (j *judge) alone(l *ledger, p *nodetest.Poll) {
+	now := p.Start
+	for _, f := range l.flying {
+		from, by := f.Start, f.Instance
+		lost := j.byLostWrites(from)
+		trust := from
+		if f.grant != nil {
+			trust = j.trust(f.grant)
+		}
+		j.doubt(l, func() (string, bool) {
+			if !trust.After(now) && j.facts.still(by, trust) && j.facts.still(by, now) {
+				return "a process stood still", true
+			}
+			return lost()
+		}, "two polls at once", "%s (token %d) begins, that of %s (token %d) goes on since %s", p.Instance, p.Token, by, f.Token, now.Sub(from))
+	}
+}
+
+// Over implements nodetest.Observer.
+func (j *judge) Over(p *nodetest.Poll) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	l := j.ledger(p.Session)
+	what := "poll over by"
+	if p.Canceled {
+		what = "poll canceled by"
+	}
+	j.saw(l, what, p.Instance, int64(p.Token))
+	for i, f := range l.flying {
+		if f.Poll != p {
+			continue
+		}
+		l.flying = append(l.flying[:i], l.flying[i+1:]...)
+		if f.grant != nil {
+			j.outlived(l, p, j.trust(f.grant))
+		}
+		return
+	}
+}
+
+// outlived says whether a poll ended in time.
+func (j *judge) outlived(l *ledger, p *nodetest.Poll, trust time.Time) {
+	if !p.Over.After(trust) {
+		return
+	}
+	by := p.Instance
+	j.doubt(l, func() (string, bool) {
+		return "a process stood still", j.facts.still(by, trust)
+	}, "fail closed", "the poll of %s ends %s after it has to", by, p.Over.Sub(trust))
+}

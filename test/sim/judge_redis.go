@@ -1,0 +1,225 @@
+package sim
+
+import (
+	"crypto/sha1" //nolint:gosec // Redis names scripts by it
+	"encoding/hex"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
+
+	"leasehold/internal/nodetest"
+	"leasehold/rediskey"
+)
+
+// stream is where the results go.
+const stream = "poll:results"
+
+// keyName is a parsed key.
+type keyName struct {
+	kind rediskey.Kind
+	id   string
+	of   *ledger // of leases and states
+}
+
+// script is a call of a script.
+type script struct {
+	name       string
+	keys, args []string
+}
+
+// caller returns who calls the script for a lease key, and with which token.
+func (s script) caller(key string) (holder, token string) {
+	at := func(i int) string {
+		if i < len(s.args) {
+			return s.args[i]
+		}
+		return ""
+	}
+	i := 0
+	for i < len(s.keys) && s.keys[i] != key {
+		i++
+	}
+	i /= 2 // a lease key and a state key each
+	switch s.name {
+	case "acquire":
+		return at(0), ""
+	case "begin", "finish":
+		return at(0), at(1)
+	case "renew":
+		return at(3*i + 2), at(3*i + 3)
+	case "release":
+		return at(3 * i), at(3*i + 1)
+	default:
+		return "", ""
+	}
+}
+
+// command sees a command before it takes effect. It is a hook of the server.
+func (j *judge) command(c *server.Peer, cmd string, args ...string) bool {
+	switch cmd {
+	case "GET", "HMGET", "TIME", "PTTL", "HGET", "EXISTS", "TYPE", "PING", "PUBLISH", "SCAN", "MGET", "TTL":
+		return false // what most commands are
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case c.ClientName == nodetest.OwnClient:
+		j.outside(cmd, args)
+	case j.inScript(c):
+		j.fromScript(cmd, args)
+	default:
+		j.fromNode(cmd, args)
+	}
+	return false
+}
+
+func (j *judge) parse(key string) keyName {
+	if n, ok := j.named[key]; ok {
+		return n
+	}
+	n := keyName{kind: rediskey.Foreign}
+	n.kind, n.id = j.keys.Parse(key)
+	if n.kind == rediskey.Lease || n.kind == rediskey.State {
+		n.of = j.ledger(n.id)
+	}
+	j.named[key] = n
+	return n
+}
+
+// outside sees what the engine does by its own client.
+func (j *judge) outside(cmd string, args []string) {
+	switch cmd {
+	case "FLUSHALL", "FLUSHDB":
+		j.forget()
+	case "DEL", "UNLINK", "PEXPIRE", "PERSIST", "SET", "RPUSH", "HSET", "HDEL", "HINCRBY", "RENAME":
+		for _, key := range args {
+			n := j.parse(key)
+			if n.of == nil {
+				continue
+			}
+			n.of.meddle = j.now()
+			j.saw(n.of, "the engine's "+cmd+" of its "+n.kind.String(), "", 0)
+			if n.kind == rediskey.State {
+				n.of.known = false
+			}
+		}
+	}
+}
+
+// forget books that all data is gone, or another's.
+func (j *judge) forget() {
+	j.meddled = j.now()
+	for _, l := range j.sessions {
+		l.known = false
+		j.saw(l, "all data was changed", "", 0)
+	}
+}
+
+// allowed are the commands that a node sends outside of scripts, besides those that
+// write its heartbeat.
+var allowed = map[string]bool{
+	"EVALSHA": true, "SCRIPT": true, "INFO": true, "CONFIG": true, "HELLO": true, "CLIENT": true,
+	"SUBSCRIBE": true, "PSUBSCRIBE": true, "UNSUBSCRIBE": true, "PUNSUBSCRIBE": true, "SELECT": true,
+}
+
+// fromNode sees what a node sends.
+func (j *judge) fromNode(cmd string, args []string) {
+	switch {
+	case cmd == "EVALSHA":
+		j.call(args)
+	case cmd == "SCRIPT" && len(args) == 2 && strings.EqualFold(args[0], "LOAD"):
+		j.loaded(args[1])
+	case allowed[cmd]:
+	case (cmd == "SET" || cmd == "DEL") && len(args) > 0:
+		if j.parse(args[0]).kind != rediskey.Node || (cmd == "DEL" && len(args) > 1) {
+			j.convict(nil, "foreign", "a node sent %s %q", cmd, args)
+		}
+	default:
+		j.convict(nil, "foreign", "a node sent %s %q", cmd, args)
+	}
+}
+
+var scriptName = regexp.MustCompile(`(?m)^-- (acquire|renew|release|begin|finish) `)
+
+func (j *judge) loaded(text string) {
+	sum := sha1.Sum([]byte(text)) //nolint:gosec // see above
+	if m := scriptName.FindStringSubmatch(text); m != nil {
+		j.scripts[hex.EncodeToString(sum[:])] = m[1]
+	}
+}
+
+// call notes which script runs: what it does follows.
+func (j *judge) call(args []string) {
+	j.running = script{}
+	if len(args) < 2 {
+		return
+	}
+	if n, err := strconv.Atoi(args[1]); err == nil && len(args) >= 2+n {
+		j.running = script{name: j.scripts[args[0]], keys: args[2 : 2+n], args: args[2+n:]}
+	}
+}
+
+// fromScript sees what a script does.
+func (j *judge) fromScript(cmd string, args []string) {
+	if len(args) == 0 {
+		return
+	}
+	if args[0] == stream && cmd == "XADD" {
+		j.resulted(fields(args))
+		return
+	}
+	n := j.parse(args[0])
+	l := n.of
+	switch {
+	case l == nil:
+		j.convict(nil, "foreign", "a script sent %s %q", cmd, args)
+	case n.kind == rediskey.Lease && cmd == "SET" && len(args) == 5:
+		j.acquired(l, args[1], args[4])
+	case n.kind == rediskey.Lease && cmd == "PEXPIRE" && len(args) == 2:
+		j.renewed(l, args[0], args[1])
+	case n.kind == rediskey.Lease && cmd == "DEL" && len(args) == 1:
+		j.released(l, args[0])
+	case n.kind == rediskey.State:
+		j.state(l, cmd, args[1:])
+	default:
+		j.convict(l, "foreign", "a script sent %s %q", cmd, args)
+	}
+}
+
+// state sees a change of a state hash.
+func (j *judge) state(l *ledger, cmd string, args []string) {
+	switch {
+	case cmd == "HINCRBY" && len(args) == 2 && args[0] == "version":
+		j.raised(l, args[1])
+	case cmd == "HSET" && len(args) == 2 && args[0] == "version":
+		j.renumbered(l, args[1])
+	case cmd == "HSET" && len(args) > 2 && args[0] == "last":
+		j.began(l, fields(args))
+	case cmd == "HSET" && len(args) > 2 && args[0] == "failures":
+		j.finished(l, fields(args))
+	case cmd == "HSET" && args[0] == "due":
+		l.start.returned = l.start.returned || args[1] == l.start.slot || l.start.slot == "0" && args[1] == l.start.at
+	case cmd == "HSET" && (args[0] == "busy_until" || args[0] == "retry_at"), cmd == "HDEL", cmd == "PEXPIRE":
+	case cmd == "DEL":
+		l.known = false
+	default:
+		j.convict(l, "foreign", "a script sent %s %q to the state", cmd, args)
+	}
+}
+
+// fields reads names and values, from the end.
+func fields(args []string) map[string]string {
+	m := make(map[string]string, len(args)/2)
+	for i := len(args) - 2; i >= 0; i -= 2 {
+		m[args[i]] = args[i+1]
+	}
+	return m
+}
+
+func millis(text string) time.Duration {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return time.Duration(n) * time.Millisecond
+}

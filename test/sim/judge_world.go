@@ -1,0 +1,127 @@
+package sim
+
+import (
+	"strconv"
+	"time"
+
+	"leasehold/rediskey"
+)
+
+// bailiff shows the judge the world. Its methods run on the engine's goroutine.
+type bailiff struct {
+	*judge
+	w *world
+
+	noticed int // of the faults that were applied
+	settled int // of those, how many before the last calm ended
+	owners  map[string]string
+}
+
+func newReferee(w *world) referee {
+	b := &bailiff{w: w}
+	t := w.scenario.Timings
+	set := settings{ttl: t.LeaseTTL.D(), margin: t.Margin.D(), longest: t.Longest.D()}
+	b.judge = newJudge(set, b, time.Now, w.fleet.Mini.InScript)
+	w.fleet.Hook(b.command)
+	w.fleet.Mini.OnReplace(b.replaced)
+	w.fleet.Target.Observe(b.judge)
+	return b
+}
+
+// step implements referee.
+func (b *bailiff) step() {
+	b.compare()
+	b.judge.step()
+}
+
+// calm implements referee.
+func (b *bailiff) calm() {
+	b.step()
+	if b.err() != nil {
+		return
+	}
+	t := b.w.scenario.Timings
+	s := scene{leases: b.leases(), still: time.Now().Add(-2 * t.Longest.D()), change: b.change()}
+	for _, d := range b.w.docs {
+		ttl := d.LeaseTTL
+		if ttl == 0 {
+			ttl = t.LeaseTTL.D()
+		}
+		s.docs = append(s.docs, sessionDoc{
+			id: d.ID, polled: d.polled(), release: d.OnFailure == "release",
+			interval: d.Interval, timeout: d.Timeout, ttl: ttl, changed: d.changed,
+		})
+	}
+	for _, m := range b.w.nodes {
+		s.nodes = append(s.nodes, m.Name)
+	}
+	s.beats = b.w.keys(heartbeats)
+	b.judgeCalm(s)
+	b.settled, b.owners = len(b.w.applied), s.leases
+	b.watch()
+}
+
+// change is what happened since the last calm, if it was one change of membership.
+func (b *bailiff) change() *change {
+	if b.owners == nil || len(b.w.applied) != b.settled+1 {
+		return nil
+	}
+	a := b.w.applied[b.settled]
+	if a.Kind != "join" && a.Kind != "kill" && a.Kind != "drain" || a.Lasts != 0 {
+		return nil
+	}
+	return &change{kind: a.Kind, who: a.Hit, at: a.Begun, from: b.owners}
+}
+
+// leases reads all leases of the right type.
+func (b *bailiff) leases() map[string]string {
+	out := map[string]string{}
+	for _, key := range b.w.keys(leases) {
+		if holder, err := b.w.fleet.Mini.Get(key); err == nil {
+			_, id := rediskey.Default().Parse(key)
+			out[id] = holder
+		}
+	}
+	return out
+}
+
+// compare holds the ledger against what Redis has, at a moment when nothing is
+// under way.
+func (b *bailiff) compare() { b.each(b.compareOne) }
+
+// replaced has the ledger follow another server's data.
+func (b *bailiff) replaced() {
+	b.mu.Lock()
+	b.forget()
+	b.mu.Unlock()
+	b.each(b.follow)
+}
+
+// each reads what Redis has of each session.
+func (b *bailiff) each(do func(l *ledger, t truth)) {
+	mini := b.w.fleet.Mini
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, l := range b.sessions {
+		t := truth{}
+		t.holder, _ = mini.Get(b.keys.Lease(id))
+		t.token, _ = strconv.ParseInt(mini.HGet(b.keys.State(id), "version"), 10, 64)
+		t.left = mini.TTL(b.keys.Lease(id))
+		do(l, t)
+	}
+}
+
+// still implements facts.
+func (b *bailiff) still(instance string, at time.Time) bool {
+	for _, m := range b.w.fleet.Members() {
+		if died := m.Died(); m.Name == instance && !died.IsZero() && !at.Before(died) {
+			return true
+		}
+	}
+	for _, a := range b.w.applied {
+		if a.Kind == "freeze" && a.Hit == instance && !at.Before(a.Begun) && (a.Ended.IsZero() || !at.After(a.Ended)) {
+			return true
+		}
+	}
+	return false
+}
