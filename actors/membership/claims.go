@@ -18,7 +18,7 @@ func (m *machine) consider(id string, e *entry, why trigger, now time.Time) {
 	if held || m.asking[id] != nil || m.handing[id] > 0 || !m.ready || m.fenced || m.draining || !e.session.Pollable() {
 		return
 	}
-	if !e.mine && why != byFallback {
+	if !e.mine && why != byFallback && !e.doubtful(now) {
 		return
 	}
 	if why == byPlan && e.holder != "" && now.Before(e.heldUntil) {
@@ -122,6 +122,9 @@ func (m *machine) onOutcomes(outcomes []lease.Outcome, sent, now time.Time) {
 		room = room || !o.Granted
 		unknown := o.Err != nil && !errors.Is(o.Err, lease.ErrForeign)
 		answered = answered || !unknown
+		if ok && !unknown {
+			e.doubtUntil = time.Time{}
+		}
 		switch {
 		case o.Granted && o.Err == nil:
 			m.onGranted(o, e, a, sent, now)
@@ -152,7 +155,8 @@ func (m *machine) considerRoom(now time.Time) {
 }
 
 // onUnanswered pauses all claims for a growing while. The first of an outage is
-// logged, the others would say the same.
+// logged, the others would say the same. Redis may have carried the claim out: it is
+// repeated whatever the plan says by then, lest this node holds what it does not poll.
 func (m *machine) onUnanswered(o lease.Outcome, e *entry, a *ask, now time.Time) {
 	if !now.Before(m.pauseUntil) {
 		if m.misses == 0 {
@@ -161,6 +165,7 @@ func (m *machine) onUnanswered(o lease.Outcome, e *entry, a *ask, now time.Time)
 		m.pauseUntil = now.Add(growing(m.misses))
 		m.misses++
 	}
+	e.doubtUntil = now.Add(a.ttl)
 	m.wake(o.Session, e, m.pauseUntil, a.why)
 }
 

@@ -104,6 +104,47 @@ var _ = Describe("a node", func() {
 		Expect(d.claims()).To(Equal([]string{"s0"}))
 	})
 
+	It("repeats a claim without an answer although the plan names another by now", func() {
+		d := ready(nil, ids(20))
+		Expect(d.take().claims).To(BeEmpty()) // ready forgot them; all are under way
+		d.list(peer)
+		d.sleep(time.Second)
+		d.take()
+		_, others := d.mine()
+		Expect(others).NotTo(BeEmpty())
+		id := others[0]
+		d.answer(lease.Outcome{Session: id, Err: errRedis})
+		d.sleep(time.Second)
+		Expect(d.claims()).To(ContainElement(id), "Redis may have carried it out")
+		d.heldBy(id, peer, 20*time.Second)
+		d.sleep(ttl)
+		Expect(d.claims()).NotTo(ContainElement(id), "what is known is left to the plan")
+	})
+
+	It("repeats a claim without an answer when it was cut off and is back", func() {
+		d := ready(nil, ids(20))
+		peers := []string{peer, "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9"}
+		d.list(peers...)
+		d.sleep(time.Second)
+		d.take()
+		_, others := d.mine()
+		id := others[0] // of one that many others would try first
+		for _, o := range others {
+			if d.m.rank(d.m.entries[o]) > fallbacks {
+				id = o
+			}
+		}
+		Expect(d.m.rank(d.m.entries[id])).To(BeNumerically(">", fallbacks))
+		d.answer(lease.Outcome{Session: id, Err: errRedis})
+		d.m.onFenced(true, d.now)
+		d.sleep(5 * time.Second)
+		Expect(d.claims()).To(BeEmpty())
+		d.m.onFenced(false, d.now)
+		d.list(peers...)
+		d.sleep(settleMost)
+		Expect(d.claims()).To(ContainElement(id))
+	})
+
 	It("claims at once when an event says that the lease went", func() {
 		d := ready(nil, ids(1))
 		d.heldBy("s0", peer, 20*time.Second)

@@ -43,6 +43,8 @@ type entry struct {
 	// notBefore keeps this node from claiming: it stands back, or backs off.
 	notBefore time.Time
 	failures  int // leaseholders in a row that ended by a fault
+	// doubtUntil is how long this node may have the lease by a claim without an answer.
+	doubtUntil time.Time
 }
 
 func newEntry(s session.Session, read time.Time) *entry {
@@ -66,6 +68,9 @@ func (e *entry) own() { e.ours, e.oursUntil = true, time.Time{} }
 func (e *entry) stillOurs(now time.Time) bool {
 	return e.ours && (e.oursUntil.IsZero() || now.Before(e.oursUntil))
 }
+
+// doubtful reports whether this node may have the lease and not know it.
+func (e *entry) doubtful(now time.Time) bool { return now.Before(e.doubtUntil) }
 
 // free forgets who held the lease.
 func (e *entry) free() {

@@ -186,7 +186,11 @@ func (m *machine) settleDown(now time.Time) {
 	m.considerMine(now)
 	// The others may have become ready with this node: their turns count from now.
 	for id, e := range m.entries {
-		if !e.mine && e.holder == "" {
+		switch {
+		case e.mine:
+		case e.doubtful(now):
+			m.consider(id, e, byPlan, now)
+		case e.holder == "":
 			m.fallBack(id, e, now)
 		}
 	}
