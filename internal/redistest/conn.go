@@ -84,7 +84,7 @@ func (c *conn) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	if c.working || l.frozenLocked() || len(c.out) > 0 || l.delay.least > 0 || l.delay.jitter > 0 {
-		c.out = append(c.out, c.sendLocked(c.out, b))
+		c.out = append(c.out, c.sendLocked(b))
 		l.mu.Unlock()
 		c.deliver()
 		return len(b), nil
@@ -102,16 +102,11 @@ func (c *conn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// sendLocked puts data on its way behind what is under way already.
-func (c *conn) sendLocked(before []segment, data []byte) segment {
+// sendLocked puts data on its way. It arrives behind what is under way already.
+func (c *conn) sendLocked(data []byte) segment {
 	s := segment{data: append([]byte(nil), data...)}
-	d := c.link.delay.draw()
-	if d == 0 && (len(before) == 0 || before[len(before)-1].at.IsZero()) {
-		return s
-	}
-	s.at = time.Now().Add(d)
-	if n := len(before); n > 0 && s.at.Before(before[n-1].at) {
-		s.at = before[n-1].at
+	if d := c.link.delay.draw(); d > 0 {
+		s.at = time.Now().Add(d)
 	}
 	return s
 }
@@ -197,7 +192,7 @@ func (c *conn) replyLocked(b []byte) {
 		delete(l.conns, c)
 		c.readable.Broadcast()
 	case len(c.late) > 0 || l.delay.least > 0 || l.delay.jitter > 0:
-		s := c.sendLocked(c.late, b)
+		s := c.sendLocked(b)
 		c.late = append(c.late, s)
 		if len(c.late) == 1 {
 			time.AfterFunc(time.Until(s.at), c.arrive)
