@@ -49,8 +49,7 @@ func keyKinds() []kind {
 			name := []string{"expired", "del", "set", "nonsense"}[f.Which%4]
 			keys := some(w.keys(leases), f)
 			for _, key := range append(keys, "poll:lease:", "session:", "session:nobody's", leases+strings.Repeat("x", 600)) {
-				w.client().Publish(context.Background(), "__keyevent@0__:"+name, key)
-				w.client().Publish(context.Background(), "__keyspace@0__:"+key, name)
+				w.fleet.Events.Forge(0, key, name)
 			}
 			return name, nil
 		}},

@@ -18,6 +18,7 @@ func replaced(rnd *rand.Rand, _ Timings, f *Fault) {
 	}
 }
 
+// nodeKinds are troubles of a node's process and machine.
 func nodeKinds() []kind {
 	return []kind{
 		{"join", 2, nil, func(w *world, _ Fault) (string, func()) {
@@ -27,7 +28,41 @@ func nodeKinds() []kind {
 			return w.join().Name, nil
 		}},
 		{"kill", 3, replaced, going(func(_ *world, m *nodetest.Member) { m.Kill() })},
+		{"vanish", 2, replaced, going(func(_ *world, m *nodetest.Member) { m.Vanish() })},
 		{"drain", 3, replaced, going(func(w *world, m *nodetest.Member) { w.drain(m) })},
+		{"freeze", 4, nil, func(w *world, f Fault) (string, func()) {
+			m := w.node(f)
+			if m == nil {
+				return "", nil
+			}
+			m.Freeze()
+			return m.Name, m.Thaw
+		}},
+		{"wall clock", 2, jump, func(w *world, f Fault) (string, func()) {
+			m := w.node(f)
+			if m == nil {
+				return "", nil
+			}
+			m.JumpWall(f.By.D())
+			if f.Lasts == 0 {
+				return m.Name, nil
+			}
+			return m.Name, func() { m.JumpWall(-f.By.D()) }
+		}},
+	}
+}
+
+// jump draws a step of the wall clock: small, large, either way.
+func jump(rnd *rand.Rand, t Timings, f *Fault) {
+	f.By = between(rnd, t.LeaseTTL/10, 3*t.LeaseTTL)
+	if rnd.IntN(4) == 0 {
+		f.By *= 1000
+	}
+	if rnd.IntN(2) == 0 {
+		f.By = -f.By
+	}
+	if rnd.IntN(2) == 0 {
+		f.Lasts = 0
 	}
 }
 
@@ -53,7 +88,7 @@ func going(how func(*world, *nodetest.Member)) func(*world, Fault) (string, func
 
 // drain asks a node to stop and does not wait for it.
 func (w *world) drain(m *nodetest.Member) {
-	d := &drain{Member: m, Asked: time.Now(), Calm: w.quiet, Done: make(chan struct{})}
+	d := &drain{Member: m, Asked: time.Now(), Calm: w.calm(), Done: make(chan struct{})}
 	w.drains = append(w.drains, d)
 	go func() {
 		d.Err = m.Drain()

@@ -3,44 +3,84 @@ package sim
 import (
 	"context"
 	"math/rand/v2"
+	"time"
+)
+
+// How a server comes back.
+const (
+	sameServer = iota
+	withData
+	empty
+	backs
 )
 
 // redisKinds are troubles of the server.
 func redisKinds() []kind {
 	return []kind{
+		{"redis down", 2, comeback, func(w *world, f Fault) (string, func()) {
+			w.fleet.Mini.Down()
+			return "redis", func() {
+				w.comeBack(f.Count)
+				w.fleet.Mini.Up()
+			}
+		}},
+		{"redis hung", 2, nil, func(w *world, _ Fault) (string, func()) {
+			w.fleet.Mini.Hang()
+			return "redis", w.fleet.Mini.Up
+		}},
+		{"restart with data", 1, nil, func(w *world, _ Fault) (string, func()) {
+			w.comeBack(withData)
+			return "redis", nil
+		}},
 		{"restart empty", 1, nil, func(w *world, _ Fault) (string, func()) {
-			w.fleet.Events.Restart()
-			w.putAll()
+			w.comeBack(empty)
 			return "redis", nil
 		}},
+		{"failover", 1, lag, failover},
 		{"flush", 1, nil, func(w *world, _ Fault) (string, func()) {
-			w.fleet.Client.FlushAll(context.Background())
-			w.putAll()
+			w.client().FlushAll(context.Background())
+			w.restore()
 			return "redis", nil
 		}},
-		{"error replies", 2, errorText, func(w *world, f Fault) (string, func()) {
-			w.fleet.Mini.SetError(f.Text)
-			return "redis", func() { w.fleet.Mini.SetError("") }
-		}},
+		{"errors", 4, refusals, refuse},
 		{"flags gone", 1, nil, func(w *world, _ Fault) (string, func()) {
-			w.fleet.Client.ConfigSet(context.Background(), "notify-keyspace-events", "")
+			w.client().ConfigSet(context.Background(), "notify-keyspace-events", "")
 			return "redis", nil
 		}},
 		{"scripts gone", 1, nil, func(w *world, _ Fault) (string, func()) {
-			w.fleet.Client.ScriptFlush(context.Background())
+			w.client().ScriptFlush(context.Background())
 			return "redis", nil
 		}},
 	}
 }
 
-func errorText(rnd *rand.Rand, _ Timings, f *Fault) {
-	texts := []string{
-		"OOM command not allowed when used memory > 'maxmemory'.",
-		"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
-		"BUSY Redis is busy running a script.",
-		"LOADING Redis is loading the dataset in memory",
-		"READONLY You can't write against a read only replica.",
-		"NOPERM this user has no permissions to run this command",
+func comeback(rnd *rand.Rand, _ Timings, f *Fault) { f.Count = rnd.IntN(backs) }
+
+// comeBack has another server process answer, where how says so.
+func (w *world) comeBack(how int) {
+	switch how {
+	case withData:
+		w.fleet.Events.Replace(0, w.fleet.Mini.Reload)
+	case empty:
+		w.fleet.Events.Replace(0, func() { w.fleet.Mini.Replace(nil) })
 	}
-	f.Text = texts[rnd.IntN(len(texts))]
+	w.restore()
+}
+
+// lag is how long a replica has heard nothing of its master when it takes over.
+func lag(rnd *rand.Rand, t Timings, f *Fault) {
+	u := rnd.Float64()
+	f.Lasts = (Span(10*time.Millisecond) + Span(u*u*float64(t.LeaseTTL/2))).round()
+}
+
+// replicaUptime is how long a replica has been up when it takes over.
+const replicaUptime = 24 * time.Hour
+
+// failover lets a replica take over, which has lost what came after the fault began.
+func failover(w *world, _ Fault) (string, func()) {
+	s := w.fleet.Mini.Snapshot()
+	return "redis", func() {
+		w.fleet.Events.Replace(replicaUptime, func() { w.fleet.Mini.Replace(s) })
+		w.restore()
+	}
 }

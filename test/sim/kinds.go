@@ -18,6 +18,7 @@ func kinds() []kind {
 	var all []kind
 	all = append(all, nodeKinds()...)
 	all = append(all, linkKinds()...)
+	all = append(all, eventKinds()...)
 	all = append(all, redisKinds()...)
 	all = append(all, keyKinds()...)
 	all = append(all, documentKinds()...)

@@ -28,17 +28,17 @@ func drawTimings(rnd *rand.Rand, profile string) Timings {
 		t.LeaseTTL = seconds(rnd, 5, 8)
 		t.Shortest, t.Longest = seconds(rnd, 1, 2), seconds(rnd, 3, 15)
 		t.Reconcile = seconds(rnd, 3, 10)
-		t.Canary, t.Sweep = Span(500*time.Millisecond), Span(250*time.Millisecond)
+		t.Canary, t.Sweep, t.Tick = Span(500*time.Millisecond), Span(2*time.Second), Span(5*time.Millisecond)
 	case normal:
 		t.LeaseTTL = seconds(rnd, 20, 45)
 		t.Shortest, t.Longest = seconds(rnd, 5, 15), seconds(rnd, 30, 90)
 		t.Reconcile = seconds(rnd, 5, 20)
-		t.Canary, t.Sweep = Span(2*time.Second), Span(time.Second)
+		t.Canary, t.Sweep, t.Tick = Span(2*time.Second), Span(10*time.Second), Span(20*time.Millisecond)
 	default:
 		t.LeaseTTL = seconds(rnd, 60, 120)
 		t.Shortest, t.Longest = seconds(rnd, 60, 120), seconds(rnd, 180, 900)
 		t.Reconcile = seconds(rnd, 20, 60)
-		t.Canary, t.Sweep = Span(10*time.Second), Span(5*time.Second)
+		t.Canary, t.Sweep, t.Tick = Span(10*time.Second), Span(60*time.Second), Span(50*time.Millisecond)
 	}
 	t.RenewInterval = t.LeaseTTL / Span(2+rnd.IntN(3))
 	t.Margin = t.LeaseTTL / 15

@@ -8,6 +8,7 @@ import (
 
 	"github.com/onsi/gomega"
 
+	"leasehold/eventlog"
 	"leasehold/internal/bubble"
 )
 
@@ -36,7 +37,7 @@ type referee interface {
 var errStopped = errors.New("an assertion of the kit failed")
 
 // Run simulates the scenario. Call it in a bubble.
-func Run(s Scenario) (v Verdict) {
+func Run(s Scenario, level eventlog.Level) (v Verdict) {
 	begun := time.Now()
 	v = Verdict{Seed: s.Seed, Profile: s.Timings.Profile}
 	g := gomega.NewGomega(func(message string, _ ...int) {
@@ -50,9 +51,11 @@ func Run(s Scenario) (v Verdict) {
 		}
 		v.At = Span(time.Since(begun)).round()
 	}()
-	w := newWorld(g, s)
-	defer w.fleet.Stop()
-	if err := w.play(newReferee(w)); err != nil {
+	w := newWorld(g, s, level)
+	defer w.stop()
+	j := newReferee(w)
+	w.populate()
+	if err := w.play(j); err != nil {
 		v.Violation = err.Error()
 	}
 	v.At = w.now().round()
@@ -94,11 +97,9 @@ func (w *world) play(j referee) error {
 		case end:
 			a.finish(e.id)
 		case calmBegin:
-			w.quiet = true
 			a.finishAll()
 		case calmEnd:
 			j.calm()
-			w.quiet = false
 		}
 		bubble.Sleep(0)
 		if j.step(); j.err() != nil {
@@ -129,4 +130,13 @@ func (w *world) apply(a *agenda, e event) {
 		ended()
 		w.applied[i].Ended = time.Now()
 	})
+}
+
+// stop ends the fleet and all that goes on beside it.
+func (w *world) stop() {
+	w.fleet.Stop()
+	for _, d := range w.drains {
+		<-d.Done
+	}
+	bubble.Settle()
 }

@@ -16,9 +16,8 @@ type Scenario struct {
 	Sessions int     `json:"sessions"` // at the start; see document
 	Faults   []Fault `json:"faults"`
 	Calms    []Calm  `json:"calms"`
-	// Why tells, in a kept failure, what went wrong; Open, that nothing cured it yet.
-	Why  string `json:"why,omitempty"`
-	Open bool   `json:"open,omitempty"`
+	// Why tells, in a kept failure, what went wrong.
+	Why string `json:"why,omitempty"`
 }
 
 // Timings are a fleet's settings and the paces that depend on them.
@@ -31,8 +30,8 @@ type Timings struct {
 	// Shortest and Longest bound the poll intervals of the documents.
 	Shortest, Longest Span
 	// Canary is the pace of the listener's proof of life, Sweep of the server's
-	// search for keys that ran out.
-	Canary, Sweep Span
+	// search for keys that were changed unseen, Tick the step of its clock.
+	Canary, Sweep, Tick Span
 }
 
 // Fault is one trouble. Whatever it hits is Which modulo how many there are when

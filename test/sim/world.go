@@ -1,11 +1,14 @@
 package sim
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/onsi/gomega"
 
+	"leasehold/eventlog"
 	"leasehold/internal/nodetest"
 	"leasehold/node"
 )
@@ -25,7 +28,19 @@ type world struct {
 
 	applied []applied // the faults that hit something, in order
 	counts  map[string]int
-	quiet   bool // in a calm
+
+	refusing atomic.Pointer[refusal] // what the server refuses now
+	wrote    bool                    // the script that runs; the server's alone
+}
+
+// calm reports whether no fault goes on.
+func (w *world) calm() bool {
+	for _, a := range w.applied {
+		if a.Ended.IsZero() {
+			return false
+		}
+	}
+	return true
 }
 
 // applied is a fault that hit something.
@@ -49,17 +64,27 @@ type drain struct {
 }
 
 // newWorld starts the fleet.
-func newWorld(g gomega.Gomega, s Scenario) *world {
+func newWorld(g gomega.Gomega, s Scenario, level eventlog.Level) *world {
+	t := s.Timings
 	w := &world{
-		g: g, scenario: s, fleet: nodetest.New(g), start: time.Now(), counts: map[string]int{},
+		g: g, scenario: s, start: time.Now(), counts: map[string]int{},
+		fleet: nodetest.New(g, func(o *nodetest.Options) {
+			o.Sweep, o.Tick, o.LogLevel = t.Sweep.D(), t.Tick.D(), level
+		}),
 	}
+	w.fleet.Hook(w.refuses) // before the judge's: it sees what is carried out
+	return w
+}
+
+// populate starts the fleet.
+func (w *world) populate() {
+	s := w.scenario
 	for range s.Sessions {
 		w.addDocument()
 	}
 	for range s.Nodes {
 		w.join()
 	}
-	return w
 }
 
 // now is the time since the start.
@@ -72,6 +97,8 @@ func (w *world) config(c *node.Config) {
 	c.HeartbeatTTL, c.HeartbeatInterval = t.HeartbeatTTL.D(), t.HeartbeatInterval.D()
 	c.ReconcileInterval = t.Reconcile.D()
 	c.Store.Timeout = t.Timeout.D()
+	c.Listen.Canary, c.Listen.Dead = t.Canary.D(), 3*t.Canary.D()
+	c.Listen.Identify, c.Listen.FlagCheck = 2*t.Canary.D(), 20*t.Canary.D()
 }
 
 func (w *world) join() *nodetest.Member {
@@ -131,10 +158,20 @@ func (w *world) removeDocument(d *document) {
 	w.fleet.Remove(d.ID)
 }
 
-// putAll stores all documents again, as their owner would after Redis lost them.
-func (w *world) putAll() {
+// restore makes the documents in Redis those that there should be, as their owner
+// would after Redis lost some.
+func (w *world) restore() {
+	want := map[string]*document{}
 	for _, d := range w.docs {
-		w.put(d)
+		want["session:"+d.ID] = d
+		if text, err := w.fleet.Mini.Get("session:" + d.ID); err != nil || text != d.text() {
+			w.put(d)
+		}
+	}
+	for _, key := range w.keys("session:") {
+		if want[key] == nil {
+			w.client().Del(context.Background(), key)
+		}
 	}
 }
 
