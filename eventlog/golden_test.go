@@ -81,6 +81,10 @@ var golden = []struct {
 		`{"level":"info","event":"lease.acquired","endpoint_id":"s1","version":7,"trigger":"scan"}`,
 	},
 	{
+		eventlog.LeaseAcquired{Session: "s1", Version: 7, Holder: "w1", Trigger: "api", Takeover: -1},
+		`{"level":"info","event":"lease.acquired","endpoint_id":"s1","version":7,"holder":"w1","trigger":"api"}`,
+	},
+	{
 		eventlog.LeaseAcquireFailed{Session: "s1", Holder: "b-1-0000000a"},
 		`{"level":"debug","event":"lease.acquire_failed","endpoint_id":"s1","holder":"b-1-0000000a"}`,
 	},
@@ -91,6 +95,10 @@ var golden = []struct {
 	{
 		eventlog.LeaseReleased{Session: "s1", Version: 7, Reason: "rebalance"},
 		`{"level":"info","event":"lease.released","endpoint_id":"s1","version":7,"reason":"rebalance"}`,
+	},
+	{
+		eventlog.LeaseReleased{Session: "s1", Version: 7, Holder: "w1", Reason: "api"},
+		`{"level":"info","event":"lease.released","endpoint_id":"s1","version":7,"holder":"w1","reason":"api"}`,
 	},
 	{
 		eventlog.LeaseRenewed{Session: "s1", Version: 7},

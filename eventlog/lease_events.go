@@ -2,11 +2,14 @@ package eventlog
 
 import "time"
 
-// LeaseAcquired says that this node holds a session from now on.
+// LeaseAcquired says that this node, or another holder through its API, holds a
+// session from now on.
 type LeaseAcquired struct {
 	Session string
 	Version int64
-	// Trigger is what led to the claim: an event, a timer, a scan.
+	// Holder is who has the lease, where that is not this node.
+	Holder string
+	// Trigger is what led to the claim: an event, a timer, a scan, the API.
 	Trigger string
 	// Previous is the holder before, where known.
 	Previous string
@@ -19,6 +22,7 @@ func (LeaseAcquired) head() head { return head{Info, "lease.acquired", "lease ac
 
 func (e LeaseAcquired) fields(l *line) {
 	l.grant(e.Session, e.Version)
+	l.opt("holder", e.Holder)
 	l.opt("trigger", e.Trigger)
 	l.opt("previous", e.Previous)
 	if e.Takeover >= 0 {
@@ -47,10 +51,13 @@ func (e LeaseAcquireFailed) fields(l *line) {
 	l.err(e.Err)
 }
 
-// LeaseReleased says that this node gave a lease back.
+// LeaseReleased says that this node, or another holder through its API, gave a lease
+// back, or had it taken away since its session may not be polled any more.
 type LeaseReleased struct {
 	Session string
 	Version int64
+	// Holder is who had the lease, where that is not this node.
+	Holder string
 	// Reason is shutdown, rebalance, paused, deleted, failure or api.
 	Reason string
 }
@@ -59,6 +66,7 @@ func (LeaseReleased) head() head { return head{Info, "lease.released", "lease re
 
 func (e LeaseReleased) fields(l *line) {
 	l.grant(e.Session, e.Version)
+	l.opt("holder", e.Holder)
 	l.reason(e.Reason)
 }
 
