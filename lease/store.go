@@ -102,6 +102,26 @@ type Status struct {
 	Err error
 }
 
+// Reader reads leases together with their tokens. It takes many a call, answers in
+// the order of its arguments with one answer each, and may be called from any
+// goroutine. Each answer is of one moment.
+type Reader interface {
+	Read(ctx context.Context, sessions []string) []Record
+}
+
+// Record is one lease and its token as Redis has them.
+type Record struct {
+	Session string
+	// Holder is empty when the lease is free.
+	Holder string
+	// Token is the holder's, or that of the last one; zero where there was none.
+	Token Token
+	// Remaining is how long the lease still lives, or NoExpiry.
+	Remaining time.Duration
+	// Err is ErrForeign, or says why the lease is unknown.
+	Err error
+}
+
 // Ledger checks and records polls. Both calls compare holder and token in the
 // same script that writes, and answer ErrLost when they do not match.
 type Ledger interface {

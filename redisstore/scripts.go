@@ -15,16 +15,18 @@ var (
 	renewSource string
 	//go:embed scripts/release.lua
 	releaseSource string
+	//go:embed scripts/read.lua
+	readSource string
 	//go:embed scripts/begin.lua
 	beginSource string
 	//go:embed scripts/finish.lua
 	finishSource string
 )
 
-// scripts are the ones that write leases and states; each file's header is its
-// contract.
+// scripts are the ones that write leases and states, and the one that reads both
+// together; each file's header is its contract.
 type scripts struct {
-	acquire, renew, release, begin, finish *redis.Script
+	acquire, renew, release, read, begin, finish *redis.Script
 }
 
 func newScripts() scripts {
@@ -33,6 +35,7 @@ func newScripts() scripts {
 		acquire: script(acquireSource),
 		renew:   script(renewSource),
 		release: script(releaseSource),
+		read:    script(readSource),
 		begin:   script(beginSource),
 		finish:  script(finishSource),
 	}

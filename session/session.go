@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -79,4 +80,16 @@ type Source interface {
 	Scan(ctx context.Context, each func([]Document)) error
 	// Get reads the documents named, in their order; absent ones with Raw nil.
 	Get(ctx context.Context, ids []string) ([]Document, error)
+}
+
+// ErrCursor says that a cursor is none that a listing gave.
+var ErrCursor = errors.New("not a cursor of this listing")
+
+// Pager lists the stored documents step by step, without holding all.
+type Pager interface {
+	// Page returns the IDs of the step at cursor, which begins empty, and the cursor
+	// of the next step, empty after the last. Count is about how many keys the step
+	// looks at; it may find no ID, or more. An ID may come twice; one that is there
+	// all the time comes. It answers ErrCursor for a cursor that it did not give.
+	Page(ctx context.Context, cursor string, count int) (ids []string, next string, err error)
 }

@@ -3,8 +3,9 @@
 //
 // # Owns
 //
-// The specs that every clause of [lease.Store], [lease.Ledger], [lease.Members]
-// and [session.Source] has, as Ginkgo specs that run on any [Fixture].
+// The specs that every clause of [lease.Store], [lease.Reader], [lease.Ledger],
+// [lease.Members], [session.Source] and [session.Pager] has, as Ginkgo specs that run
+// on any [Fixture].
 //
 // # Invariants
 //

@@ -17,9 +17,11 @@ import (
 // Store is everything that the suite proves.
 type Store interface {
 	lease.Store
+	lease.Reader
 	lease.Ledger
 	lease.Members
 	session.Source
+	session.Pager
 }
 
 // Fixture is one empty store and ways to look behind it.
@@ -51,10 +53,12 @@ func Specs(run Runner) {
 	ginkgo.Describe("renew", func() { renewSpecs(run) })
 	ginkgo.Describe("release", func() { releaseSpecs(run) })
 	ginkgo.Describe("look", func() { lookSpecs(run) })
+	ginkgo.Describe("read", func() { readSpecs(run) })
 	ginkgo.Describe("begin", func() { beginSpecs(run) })
 	ginkgo.Describe("finish", func() { finishSpecs(run) })
 	ginkgo.Describe("members", func() { memberSpecs(run) })
 	ginkgo.Describe("source", func() { sourceSpecs(run) })
+	ginkgo.Describe("pager", func() { pageSpecs(run) })
 	ginkgo.Describe("batches", func() { batchSpecs(run) })
 }
 

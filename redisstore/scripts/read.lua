@@ -1,0 +1,27 @@
+-- read tells who has each lease, and with which token.
+--
+-- KEYS  for each lease i: [2i-1] the lease key, [2i] its state hash
+-- ARGV  none
+-- Returns for each lease {holder ('' when free), token ('0': none yet), remaining ms},
+--       or {} where a key has a foreign type.
+--       remaining is -1 for a lease without expiry.
+--
+-- Invariant: holder, token and remaining time are of one moment; nothing is written.
+local function read(lease, state)
+  local holder = redis.pcall('GET', lease)
+  local s = redis.pcall('HMGET', state, 'version')
+  if foreign(holder) or foreign(s) then
+    return {}
+  end
+  local left = 0
+  if holder then
+    left = redis.call('PTTL', lease)
+  end
+  return {holder or '', s[1] or '0', left}
+end
+
+local out = {}
+for i = 1, #KEYS / 2 do
+  out[i] = read(KEYS[2 * i - 1], KEYS[2 * i])
+end
+return out
