@@ -138,6 +138,9 @@ type Slot struct {
 	Interval time.Duration
 	// Bound is the longest that the poll can take.
 	Bound time.Duration
+	// Heard is the last start that the caller was told, zero for none. Asked again, a
+	// ledger answers with a start that it recorded only to who has not heard of it.
+	Heard time.Time
 }
 
 // Start answers Begin. Times are of the Redis server's clock.

@@ -19,7 +19,7 @@ const maxErrorText = 512
 func (s *Store) Begin(ctx context.Context, g lease.Grant, slot lease.Slot) (lease.Start, error) {
 	c := &call{
 		script: s.scripts.begin,
-		args:   []any{g.Holder, int64(g.Token), millis(slot.Interval), millis(slot.Bound)},
+		args:   []any{g.Holder, int64(g.Token), millis(slot.Interval), millis(slot.Bound), unixMilli(slot.Heard)},
 	}
 	c.addKeys(s.leaseKeys(g.Session))
 	if err := s.polls.do(ctx, c); err != nil {

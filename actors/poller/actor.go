@@ -18,6 +18,7 @@ type pollerActor struct {
 	cell    *cell.Cell
 	first   time.Duration
 	machine machine
+	heard   time.Time // the last start that Redis told
 
 	timer *time.Timer
 	seq   uint64 // of the timer that counts
@@ -54,6 +55,9 @@ func (p *pollerActor) handle(c actor.Context, message Message) {
 		p.apply(c, p.machine.onStop(m.Abort))
 	case *ran:
 		p.hold, p.abort, p.done = nil, nil, nil
+		if m.kind == polled {
+			p.heard = m.start
+		}
 		p.noteDeferral(m)
 		p.apply(c, p.machine.onRan(m, p.cell.Usable()))
 	}
@@ -88,7 +92,7 @@ func (p *pollerActor) start(c actor.Context) {
 	done := make(chan struct{})
 	p.abort, p.hold, p.done = abort, hold, done
 
-	a := attempt{deps: p.deps, cell: p.cell, session: p.machine.session}
+	a := attempt{deps: p.deps, cell: p.cell, session: p.machine.session, heard: p.heard}
 	tree.Async(c, func() any {
 		defer close(done)
 		defer abort()

@@ -33,6 +33,7 @@ type attempt struct {
 	deps    *Deps
 	cell    *cell.Cell
 	session session.Session
+	heard   time.Time // the last start that Redis told
 }
 
 // run does the attempt. The wait for the gate ends with gate, the poll with poll.
@@ -48,7 +49,9 @@ func (a attempt) run(gate, poll context.Context) *ran {
 	bound := a.session.Timeout + slack
 	poll, cancel := context.WithDeadline(poll, time.Now().Add(bound))
 	defer cancel()
-	begun, err := a.deps.Ledger.Begin(poll, a.grant(), lease.Slot{Interval: a.session.Interval, Bound: bound})
+	begun, err := a.deps.Ledger.Begin(poll, a.grant(), lease.Slot{
+		Interval: a.session.Interval, Bound: bound, Heard: a.heard,
+	})
 	heard := time.Now()
 	switch {
 	case errors.Is(err, lease.ErrLost):
@@ -83,7 +86,7 @@ func (a attempt) work(poll context.Context, begun lease.Start, heard time.Time) 
 	}
 	// Reckoned from when the answer was heard, this clock is never ahead of Redis.
 	wait := max(0, next.Sub(begun.At.Add(time.Since(heard))))
-	return &ran{kind: polled, wait: wait, failed: !result.OK && result.Class != Canceled}
+	return &ran{kind: polled, start: begun.At, wait: wait, failed: !result.OK && result.Class != Canceled}
 }
 
 // poll calls the poll function; a panic is a failed poll.

@@ -27,6 +27,8 @@ type tick struct{ seq uint64 }
 // ran is the end of an attempt.
 type ran struct {
 	kind kind
+	// start is of the poll that ran, by the server's clock.
+	start time.Time
 	// wait is how long the next slot is away.
 	wait time.Duration
 	// failed says that the target was polled and failed.

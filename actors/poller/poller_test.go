@@ -179,6 +179,18 @@ var _ = Describe("a poller", func() {
 		})
 	})
 
+	It("tells Redis which start it has heard of, lest the next slot be taken for a repetition", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.finish = func(lease.Result) error { return errRedis }
+			b.start(doc(), 0)
+			bubble.Sleep(interval + time.Second)
+			slots, polls := b.stub.see().slots, b.stub.see().polls
+			g.Expect(slots).To(HaveLen(2))
+			g.Expect(slots[0].Heard.IsZero()).To(BeTrue())
+			g.Expect(slots[1].Heard).To(Equal(polls[0]))
+		})
+	})
+
 	It("logs a result that the fence refused, and kills the cell", func() {
 		run(func(g Gomega, b *bench) {
 			b.stub.finish = func(lease.Result) error { return fmt.Errorf("old token: %w", lease.ErrLost) }

@@ -37,6 +37,23 @@ func beginSpecs(run Runner) {
 		g.Expect(f.Store.Begin(ctx, grant, slot)).To(Equal(start))
 	})
 
+	it(run, "has who heard of the start wait for the next slot, also when its end was not recorded", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", long)
+		start, err := f.Store.Begin(ctx, grant, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		heard := slot
+		heard.Heard = start.At
+		again, err := f.Store.Begin(ctx, grant, heard)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(again.Wait).To(BeNumerically(">", 0))
+		g.Expect(again.At.IsZero()).To(BeTrue())
+		f.Sleep(slot.Interval)
+		next, err := f.Store.Begin(ctx, grant, heard)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(next.Wait).To(BeZero())
+		g.Expect(next.At).To(BeTemporally(">", start.At))
+	})
+
 	it(run, "waits for the slot, then serves it, counted from start to start", func(ctx context.Context, g Gomega, f *Fixture) {
 		grant := f.take(ctx, g, "n1", "s", long)
 		first, err := f.Store.Begin(ctx, grant, slot)

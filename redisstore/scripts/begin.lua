@@ -2,6 +2,7 @@
 --
 -- KEYS  [1] the lease key  [2] its state hash
 -- ARGV  [1] holder  [2] token  [3] interval in ms  [4] longest time of the poll in ms
+--       [5] the last start in ms that the caller has heard of, or ''
 -- Returns {1, start ms, slot ms (0 for a first poll), failures}: go ahead
 --       {2, ms to wait}: not due, or another poll is in flight
 --       {0, holder}: not the holder's lease, or an old token
@@ -10,7 +11,8 @@
 -- Invariant: polls of one session are never in flight together, whatever
 -- happened to the lease key, and a slot is served by one token at most: the next
 -- slot becomes due with the start already, and finish corrects it.
--- A repetition (the reply was lost) answers with the start that it recorded.
+-- A repetition (the reply was lost) answers with the start that it recorded. A caller
+-- that has heard of that start asks for its next one: finish did not come through.
 local function ms(n)
   return string.format('%.0f', n)
 end
@@ -51,7 +53,7 @@ if retry_at > now + interval then
 end
 local wait = math.max(due, retry_at) - now
 if wait > 0 then
-  if busy == token and busy_until > now and last then
+  if busy == token and busy_until > now and last and ms(last) ~= ARGV[5] then
     return {1, last, tonumber(s[9] or '') or 0, failures}
   end
   return {2, wait}
