@@ -49,7 +49,7 @@ func (f *fleet) legal(r *history.Recorder, wires []*wiretest.Wire, need int) {
 // a TTL and a token would have answered in some order: whatever else goes wrong.
 func TestLeasesAnswerAsOneLeaseWould(t *testing.T) {
 	long(t)
-	f := newFleet(t, plan{ttl: 2 * time.Second, interval: 500 * time.Millisecond, env: []string{"LEASEHOLD_DRAIN_TIMEOUT=5s"}})
+	f := newFleet(t, stormy())
 	ids := f.putMany(30)
 	r := recorder(t)
 	s := newStorm(f, seedOf(t), r.Tap, "a", "b", "c", "d")
@@ -57,8 +57,7 @@ func TestLeasesAnswerAsOneLeaseWould(t *testing.T) {
 	for end := time.Now().Add(45 * time.Second); time.Now().Before(end); {
 		s.round(f.plan.ttl)
 	}
-	nodes := s.calm()
-	f.settled(4*f.plan.ttl, nodes...)
+	s.rest()
 	from := f.target.Now()
 	wait(4 * f.plan.interval)
 	s.judge(1000)

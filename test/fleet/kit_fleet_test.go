@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -33,6 +34,8 @@ type plan struct {
 	login string
 	// prefix is of all keys, sessions' documents too.
 	prefix string
+	// ended is told of polls as they end; then nothing is kept, and no lease is sampled.
+	ended io.Writer
 }
 
 // fleet is one Redis, one target and the nodes of a trial.
@@ -64,7 +67,7 @@ func newFleet(t *testing.T, p plan) *fleet {
 	}
 	f := &fleet{
 		t: t, plan: p, keys: rediskey.Default(), sessions: map[string]bool{},
-		target: target.New(target.Options{Keep: true}),
+		target: target.New(target.Options{Keep: p.ended == nil, Log: p.ended}),
 		redis:  p.on,
 	}
 	if p.prefix != "" {
@@ -79,7 +82,9 @@ func newFleet(t *testing.T, p plan) *fleet {
 	}
 	f.served = served
 	f.rdb = f.client(f.redis)
-	f.witness = startWitness(f)
+	if p.ended == nil {
+		f.witness = startWitness(f)
+	}
 	return f
 }
 

@@ -178,6 +178,27 @@ func (s *storm) calm() []*node {
 	return nodes
 }
 
+// stormy is a fleet that a storm can do much to in a short time.
+func stormy() plan {
+	return plan{ttl: 2 * time.Second, interval: 500 * time.Millisecond, env: []string{
+		"LEASEHOLD_DRAIN_TIMEOUT=5s", "LEASEHOLD_RECONCILE_INTERVAL=2s",
+	}}
+}
+
+// restLimit is how long nodes that have not taken their share in the storm may count as
+// full: a reconcile interval at first, and twice as long each time.
+const restLimit = 40 * time.Second
+
+// rest ends the storm, and returns the nodes when they share the sessions.
+func (s *storm) rest() []*node {
+	s.f.t.Helper()
+	nodes := s.calm()
+	from := time.Now()
+	s.f.settled(restLimit, nodes...)
+	s.f.t.Logf("shared evenly after %s", (time.Since(from) - time.Second).Round(10*time.Millisecond))
+	return nodes
+}
+
 // judge says what a storm may not have done.
 func (s *storm) judge(need int) {
 	s.f.t.Helper()
