@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -18,6 +19,8 @@ type Check struct {
 type Config struct {
 	// Ready are the checks of /readyz, in the order in which they are reported.
 	Ready []Check
+	// Leases are what the lease API needs; nil: there is none.
+	Leases *Leases
 }
 
 // probeLimit bounds all checks of one request together.
@@ -43,7 +46,20 @@ func New(cfg Config) http.Handler {
 		}
 		write(w, http.StatusOK, health{Status: "ok"})
 	})
-	return mux
+	if cfg.Leases == nil {
+		return mux
+	}
+	leases := newAPI(*cfg.Leases)
+
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A ServeMux would clean the path, and lead a/../b elsewhere.
+		if strings.HasPrefix(r.URL.EscapedPath(), root) {
+			leases.ServeHTTP(w, r)
+
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // failures runs the checks and returns the reasons of those that fail.

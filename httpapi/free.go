@@ -1,0 +1,203 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"leasehold/lease"
+	"leasehold/session"
+)
+
+const (
+	defaultLimit = 100
+	mostLimit    = 1000
+	// stepCount is about how many keys Redis looks at a step, and so how many IDs are
+	// in memory at once.
+	stepCount = 1000
+	// listLimit bounds the search for one page: where little is free it may be short
+	// of the limit, or empty, and still have a next one.
+	listLimit = 3 * time.Second
+)
+
+// place is where a listing goes on: behind After in the step from Step, if that
+// still leads to Next. If it does not, Redis has resized its table meanwhile, and
+// the step is taken again as a whole: a session may come twice then, but none that is
+// there all the time is left out.
+type place struct {
+	Step  string `json:"s,omitempty"`
+	Next  string `json:"n,omitempty"`
+	After string `json:"a,omitempty"`
+}
+
+func (p place) String() string {
+	text, _ := json.Marshal(p) // strings only: can't fail
+
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func parsePlace(cursor string) (place, error) {
+	var p place
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return p, err
+	}
+
+	return p, json.Unmarshal(text, &p)
+}
+
+// listing is a page in the making.
+type listing struct {
+	limit int
+	at    place
+	found []lease.Record
+	ended bool
+}
+
+// list answers which sessions are free to lease.
+func (a *api) list(r *http.Request, field string) answer {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return refuse(badQuery(err))
+	}
+	l, p := readListing(query)
+	if p != nil {
+		return refuse(p)
+	}
+	switch err := a.fill(r.Context(), l); {
+	case errors.Is(err, session.ErrCursor):
+		return refuse(unprocessable("cursor is none that a listing gave"))
+	case err != nil:
+		return refuse(unknown(err))
+	}
+	free := make([]map[string]any, len(l.found))
+	for i, rec := range l.found {
+		free[i] = map[string]any{field: rec.Session, "version": int64(rec.Token)}
+	}
+	got := answer{status: http.StatusOK, body: free}
+	if !l.ended {
+		query.Set("cursor", l.at.String())
+		got.next = r.URL.EscapedPath() + "?" + query.Encode()
+	}
+
+	return got
+}
+
+func readListing(query url.Values) (*listing, *problem) {
+	l := &listing{limit: defaultLimit}
+	if query.Get("leased") != "false" {
+		return nil, unprocessable("leased must be false: what is listed are the sessions free to lease")
+	}
+	if text := query.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > mostLimit {
+			return nil, unprocessable(fmt.Sprintf("limit must be from 1 to %d", mostLimit))
+		}
+		l.limit = n
+	}
+	if cursor := query.Get("cursor"); cursor != "" {
+		at, err := parsePlace(cursor)
+		if err != nil {
+			return nil, unprocessable("cursor is none that a listing gave")
+		}
+		l.at = at
+	}
+
+	return l, nil
+}
+
+// fill goes on step by step until the page is full, all was seen, or it has taken
+// long enough.
+func (a *api) fill(ctx context.Context, l *listing) error {
+	for deadline := time.Now().Add(listLimit); len(l.found) < l.limit && !l.ended && time.Now().Before(deadline); {
+		ids, next, err := a.Store.Page(ctx, l.at.Step, stepCount)
+		if err != nil {
+			return err
+		}
+		ids = l.rest(ids, next)
+		full, err := a.addFree(ctx, l, ids)
+		if err != nil {
+			return err
+		}
+		if full {
+			l.at = place{Step: l.at.Step, Next: next, After: l.found[len(l.found)-1].Session}
+
+			return nil
+		}
+		l.at = place{Step: next}
+		l.ended = next == ""
+	}
+
+	return nil
+}
+
+// rest returns what a step has left for this page, in an order that stays the same
+// whatever else comes and goes.
+func (l *listing) rest(ids []string, next string) []string {
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	if l.at.After == "" || next != l.at.Next {
+		return ids
+	}
+	i, found := slices.BinarySearch(ids, l.at.After)
+	if found {
+		i++
+	}
+
+	return ids[i:]
+}
+
+// addFree adds those that are free to lease. It reports whether the page was full
+// before the end of the IDs.
+func (a *api) addFree(ctx context.Context, l *listing, ids []string) (full bool, err error) {
+	for part := range slices.Chunk(ids, mostLimit) {
+		records := a.Store.Read(ctx, part)
+		free := make([]lease.Record, 0, len(records))
+		for _, rec := range records {
+			switch {
+			case errors.Is(rec.Err, lease.ErrForeign):
+			case rec.Err != nil:
+				return false, rec.Err
+			case rec.Holder == "":
+				free = append(free, rec)
+			}
+		}
+		for some := range slices.Chunk(free, l.limit) {
+			if full, err := a.addUsable(ctx, l, some); full || err != nil {
+				return full, err
+			}
+		}
+	}
+
+	return false, nil
+}
+
+// addUsable adds those whose documents may be leased.
+func (a *api) addUsable(ctx context.Context, l *listing, free []lease.Record) (full bool, err error) {
+	ids := make([]string, len(free))
+	for i, rec := range free {
+		ids[i] = rec.Session
+	}
+	targets, err := a.targets(ctx, ids)
+	if err != nil {
+		return false, err
+	}
+	for i, rec := range free {
+		if targets[i].fault != nil {
+			continue
+		}
+		if len(l.found) == l.limit {
+			return true, nil
+		}
+		l.found = append(l.found, rec)
+	}
+
+	return false, nil
+}

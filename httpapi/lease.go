@@ -1,0 +1,223 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"leasehold/eventlog"
+	"leasehold/lease"
+	"leasehold/session"
+)
+
+// held is a lease as the API shows it.
+type held struct {
+	HolderID string `json:"holder_id"`
+	Version  int64  `json:"version"`
+	// ExpiresAt is never later than Redis ends the lease; null: it has no expiry.
+	ExpiresAt *stamp `json:"expires_at"`
+}
+
+// stamp is a time in RFC 3339 with milliseconds, UTC, rounded down.
+type stamp time.Time
+
+// MarshalText implements [encoding.TextMarshaler].
+func (s stamp) MarshalText() ([]byte, error) {
+	return []byte(time.Time(s).UTC().Format("2006-01-02T15:04:05.000Z07:00")), nil
+}
+
+// after is the time so long after a request was sent: Redis counts from when it
+// arrived.
+func after(sent time.Time, d time.Duration) *stamp {
+	s := stamp(sent.Add(d))
+
+	return &s
+}
+
+func noSession(reason string) *problem {
+	return newProblem(http.StatusNotFound, "no such session", reason)
+}
+
+func noLease(reason string) *problem {
+	return newProblem(http.StatusNotFound, "no such lease", reason)
+}
+
+// show answers who holds the lease.
+func (a *api) show(r *http.Request, id string) answer {
+	if err := session.ValidID(id); err != nil {
+		return refuse(noSession(err.Error()))
+	}
+	docs, err := a.Store.Get(r.Context(), []string{id})
+	if err != nil {
+		return refuse(unknown(err))
+	}
+	if docs[0].Raw == nil && docs[0].Err == nil {
+		return refuse(noSession(""))
+	}
+	sent := time.Now()
+	rec := a.Store.Read(r.Context(), []string{id})[0]
+	switch {
+	case rec.Err != nil:
+		return refuse(unknown(rec.Err))
+	case rec.Holder == "":
+		return refuse(noLease("the lease is free"))
+	}
+	body := held{HolderID: rec.Holder, Version: int64(rec.Token)}
+	if rec.Remaining != lease.NoExpiry {
+		body.ExpiresAt = after(sent, rec.Remaining)
+	}
+
+	return answer{status: http.StatusOK, body: body}
+}
+
+// acquire takes the lease for a holder, or finds it there already: a request whose
+// answer was lost may be repeated.
+func (a *api) acquire(r *http.Request, id string) answer {
+	c, p := readClaim(r)
+	if p != nil {
+		return refuse(p)
+	}
+	target, p := a.leasable(r.Context(), id)
+	if p != nil {
+		return refuse(p)
+	}
+	sent := time.Now()
+	o := a.Store.Acquire(r.Context(), c.HolderID, []lease.Claim{{Session: id, TTL: target.ttl}})[0]
+	switch {
+	case o.Err != nil:
+		a.Log.Emit(eventlog.LeaseAcquireFailed{Session: id, Err: o.Err})
+
+		return refuse(unknown(o.Err))
+	case !o.Granted:
+		a.Log.Emit(eventlog.LeaseAcquireFailed{Session: id, Holder: o.Holder})
+
+		return refuse(heldBy(o))
+	}
+	body := held{HolderID: c.HolderID, Version: int64(o.Token), ExpiresAt: after(sent, target.ttl)}
+	if o.Already {
+		return answer{status: http.StatusOK, body: body}
+	}
+	a.Log.Emit(eventlog.LeaseAcquired{Session: id, Version: int64(o.Token), Trigger: byAPI, Holder: c.HolderID, Takeover: -1})
+
+	return answer{status: http.StatusCreated, body: body}
+}
+
+// byAPI is the reason of what is logged here.
+const byAPI = "api"
+
+// heldBy says who has the lease instead, and when to come back.
+func heldBy(o lease.Outcome) *problem {
+	p := newProblem(http.StatusConflict, "held by another", "")
+	p.HolderID, p.Version = o.Holder, new(int64(o.Token))
+	if o.Remaining != lease.NoExpiry {
+		p.retryAfter = max(o.Remaining, time.Millisecond)
+	}
+
+	return p
+}
+
+// target is a session that may be leased.
+type target struct {
+	ttl time.Duration
+	// fault is why it may not, and what becomes of its lease; nil: it may.
+	fault  *problem
+	reason string
+	forget bool
+}
+
+// leasable returns the session's target, or why there is none.
+func (a *api) leasable(ctx context.Context, id string) (target, *problem) {
+	targets, err := a.targets(ctx, []string{id})
+	if err != nil {
+		return target{}, unknown(err)
+	}
+
+	return targets[0], targets[0].fault
+}
+
+// targets reads which of the sessions may be leased, in their order.
+func (a *api) targets(ctx context.Context, ids []string) ([]target, error) {
+	docs, err := a.Store.Get(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]target, len(docs))
+	for i, d := range docs {
+		out[i] = a.target(d)
+	}
+
+	return out, nil
+}
+
+// target judges a document as the nodes do: what they would not poll nobody leases,
+// except that sessions of kind external are for the API alone.
+func (a *api) target(d session.Document) target {
+	if d.Raw == nil && d.Err == nil {
+		return target{fault: noSession(""), reason: "deleted", forget: true}
+	}
+	s, err := a.read(d)
+	switch {
+	case err != nil:
+		return target{fault: noSession("its document can't be used: " + err.Error()), reason: "paused"}
+	case s.Paused:
+		return target{fault: noSession("it is paused"), reason: "paused"}
+	case s.LeaseTTL > 0:
+		return target{ttl: s.LeaseTTL}
+	}
+
+	return target{ttl: a.TTL}
+}
+
+func (a *api) read(d session.Document) (session.Session, error) {
+	if d.Err != nil {
+		return session.Session{}, d.Err
+	}
+	if a.CheckID != nil {
+		if err := a.CheckID(d.ID); err != nil {
+			return session.Session{}, err
+		}
+	}
+
+	return session.Decode(d.ID, d.Raw, a.Defaults)
+}
+
+// release ends the holder's lease. What it does not hold it need not release, so
+// that is well too, as often as it is asked.
+func (a *api) release(r *http.Request, id string) answer {
+	c, p := readRelease(r)
+	if p != nil {
+		return refuse(p)
+	}
+	done := answer{status: http.StatusNoContent}
+	g := lease.Grant{Session: id, Holder: c.HolderID}
+	if c.Version != nil {
+		g.Token = lease.Token(*c.Version)
+	} else {
+		rec := a.Store.Read(r.Context(), []string{id})[0]
+		switch {
+		case errors.Is(rec.Err, lease.ErrForeign), rec.Err == nil && rec.Holder != c.HolderID:
+			return done
+		case rec.Err != nil:
+			return refuse(unknown(rec.Err))
+		}
+		g.Token = rec.Token
+	}
+	switch err := a.end(r.Context(), g, byAPI, false); {
+	case err == nil, errors.Is(err, lease.ErrLost), errors.Is(err, lease.ErrForeign):
+		return done
+	default:
+		return refuse(unknown(fmt.Errorf("the lease may still be held: %w", err)))
+	}
+}
+
+// end releases exactly this grant.
+func (a *api) end(ctx context.Context, g lease.Grant, reason string, forget bool) error {
+	err := a.Store.Release(ctx, []lease.Release{{Grant: g, Forget: forget}})[0]
+	if err == nil {
+		a.Log.Emit(eventlog.LeaseReleased{Session: g.Session, Version: int64(g.Token), Reason: reason, Holder: g.Holder})
+	}
+
+	return err
+}

@@ -1,0 +1,233 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"leasehold/lease"
+)
+
+// maxBatch is how many leases one request may renew.
+const maxBatch = 1000
+
+// renewal is one lease to be renewed, and its answer.
+type renewal struct {
+	claim
+
+	id      string
+	grant   lease.Grant
+	target  target
+	body    held
+	problem *problem
+}
+
+// renew renews one lease.
+func (a *api) renew(r *http.Request, id string) answer {
+	c, p := readClaim(r)
+	if p != nil {
+		return refuse(p)
+	}
+	one := &renewal{claim: c, id: id}
+	a.renewAll(r.Context(), []*renewal{one})
+	if one.problem != nil {
+		return refuse(one.problem)
+	}
+
+	return answer{status: http.StatusOK, body: one.body}
+}
+
+// batch is the body of a request that renews many. The holder beside the list is
+// that of each that names none.
+type batch struct {
+	HolderID string            `json:"holder_id"`
+	Leases   []json.RawMessage `json:"leases"`
+}
+
+// renewMany renews many leases in one go, with an answer for each, in their order.
+func (a *api) renewMany(r *http.Request) answer {
+	var b batch
+	if p := readBody(r, batchLimit, &b); p != nil {
+		return refuse(p)
+	}
+	if n := len(b.Leases); n == 0 || n > maxBatch {
+		return refuse(unprocessable(fmt.Sprintf("leases must be a list of 1 to %d, has %d", maxBatch, n)))
+	}
+	all, fields := make([]*renewal, len(b.Leases)), make([]string, len(b.Leases))
+	for i, text := range b.Leases {
+		all[i], fields[i] = a.readRenewal(text, b.HolderID)
+	}
+	a.renewAll(r.Context(), all)
+	answers := make([]map[string]any, len(all))
+	for i, n := range all {
+		answers[i] = n.answer(fields[i])
+	}
+
+	return answer{status: http.StatusOK, body: map[string]any{"leases": answers}}
+}
+
+// readRenewal reads one of many. It returns the name of its ID too, which is that of
+// the alias where the request says so.
+func (a *api) readRenewal(text []byte, holder string) (n *renewal, field string) {
+	n, field = &renewal{}, idField(sessions)
+	var ids map[string]json.RawMessage
+	if n.problem = decode(text, &n.claim); n.problem != nil {
+		return n, field
+	}
+	if n.problem = decode(text, &ids); n.problem != nil {
+		return n, field
+	}
+	if alias := idField(a.Resource); a.Resource != "" && ids[alias] != nil {
+		field = alias
+	}
+	if err := json.Unmarshal(ids[field], &n.id); err != nil || n.id == "" {
+		n.problem = unprocessable(field + " must be a string that is not empty")
+
+		return n, field
+	}
+	if n.HolderID == "" {
+		n.HolderID = holder
+	}
+	n.problem = n.check()
+
+	return n, field
+}
+
+// answer is the renewal's part of the answer to many.
+func (n *renewal) answer(field string) map[string]any {
+	if n.problem != nil {
+		return map[string]any{field: n.id, "status": n.problem.Status, "problem": n.problem}
+	}
+
+	return map[string]any{
+		field: n.id, "status": http.StatusOK,
+		"holder_id": n.body.HolderID, "version": n.body.Version, "expires_at": n.body.ExpiresAt,
+	}
+}
+
+// renewAll renews the leases that nothing speaks against, in the fewest calls.
+func (a *api) renewAll(ctx context.Context, all []*renewal) {
+	a.judge(ctx, open(all))
+	a.findTokens(ctx, open(all))
+	byTTL := map[time.Duration][]*renewal{}
+	for _, n := range open(all) {
+		if n.target.fault != nil {
+			a.revoke(ctx, n)
+
+			continue
+		}
+		byTTL[n.target.ttl] = append(byTTL[n.target.ttl], n)
+	}
+	for ttl, some := range byTTL {
+		a.extend(ctx, some, ttl)
+	}
+}
+
+// open returns the renewals without an answer yet.
+func open(all []*renewal) []*renewal {
+	var left []*renewal
+	for _, n := range all {
+		if n.problem == nil {
+			left = append(left, n)
+		}
+	}
+
+	return left
+}
+
+func idsOf(all []*renewal) []string {
+	ids := make([]string, len(all))
+	for i, n := range all {
+		ids[i] = n.id
+	}
+
+	return ids
+}
+
+// judge reads the documents: they name the TTLs, and say what may not go on.
+func (a *api) judge(ctx context.Context, all []*renewal) {
+	targets, err := a.targets(ctx, idsOf(all))
+	for i, n := range all {
+		if err != nil {
+			n.problem = unknown(err)
+
+			continue
+		}
+		n.target = targets[i]
+	}
+}
+
+// findTokens looks up the tokens of those that name none. From then on exactly that
+// grant is meant: what changes in between is lost.
+func (a *api) findTokens(ctx context.Context, all []*renewal) {
+	var some []*renewal
+	for _, n := range all {
+		n.grant = lease.Grant{Session: n.id, Holder: n.HolderID}
+		if n.Version != nil {
+			n.grant.Token = lease.Token(*n.Version)
+
+			continue
+		}
+		some = append(some, n)
+	}
+	for i, rec := range a.Store.Read(ctx, idsOf(some)) {
+		switch n := some[i]; {
+		case errors.Is(rec.Err, lease.ErrForeign):
+			n.problem = noLease(rec.Err.Error())
+		case rec.Err != nil:
+			n.problem = unknown(rec.Err)
+		case rec.Holder != n.HolderID:
+			n.problem = n.lost(rec.Holder)
+		default:
+			n.grant.Token = rec.Token
+		}
+	}
+}
+
+// lost says that the lease is not the one that is meant, and who has it instead.
+func (n *renewal) lost(holder string) *problem {
+	p := noLease("it was lost: it ran out or was released")
+	switch holder {
+	case "":
+	case n.HolderID:
+		p.Detail, p.HolderID = "it was lost: it has another version", holder
+	default:
+		p.Detail, p.HolderID = "it was lost: another has it", holder
+	}
+
+	return p
+}
+
+// revoke ends the lease of a session that has gone, is paused or can't be used any
+// more, as a node would.
+func (a *api) revoke(ctx context.Context, n *renewal) {
+	n.problem = n.target.fault
+	err := a.end(ctx, n.grant, n.target.reason, n.target.forget)
+	if err != nil && !errors.Is(err, lease.ErrLost) && !errors.Is(err, lease.ErrForeign) {
+		n.problem = unknown(err)
+	}
+}
+
+// extend restarts the TTLs.
+func (a *api) extend(ctx context.Context, some []*renewal, ttl time.Duration) {
+	grants := make([]lease.Grant, len(some))
+	for i, n := range some {
+		grants[i] = n.grant
+	}
+	sent := time.Now()
+	for i, v := range a.Store.Renew(ctx, grants, ttl) {
+		switch n := some[i]; {
+		case v.Err == nil:
+			n.body = held{HolderID: n.HolderID, Version: int64(n.grant.Token), ExpiresAt: after(sent, ttl)}
+		case errors.Is(v.Err, lease.ErrLost):
+			n.problem = n.lost(v.Holder)
+		case errors.Is(v.Err, lease.ErrForeign):
+			n.problem = noLease(v.Err.Error())
+		default:
+			n.problem = unknown(fmt.Errorf("the lease may not have been renewed: %w", v.Err))
+		}
+	}
+}
