@@ -77,8 +77,9 @@ func (a attempt) work(poll context.Context, begun lease.Start, heard time.Time) 
 	took := time.Since(heard)
 	result := a.result(outcome, begun, begun.At.Add(took), took)
 
-	a.log(outcome, result, begun.Failures)
-	a.record(result)
+	if a.record(result) {
+		a.log(outcome, result, begun.Failures)
+	}
 
 	next := result.NextDue
 	if result.RetryAt.After(next) {
@@ -127,8 +128,9 @@ func (a attempt) result(o Outcome, begun lease.Start, ended time.Time, took time
 }
 
 // record writes the result, also when the lease has ended meanwhile: the fence
-// refuses it then, and the successor need not wait for this poll any more.
-func (a attempt) record(r lease.Result) {
+// refuses it then, and the successor need not wait for this poll any more. It reports
+// whether the result may be spoken of as one: not if it came after the lease.
+func (a attempt) record(r lease.Result) bool {
 	g := a.grant()
 	ctx := context.WithoutCancel(a.cell.Context())
 	for try := 1; ; try++ {
@@ -138,14 +140,14 @@ func (a attempt) record(r lease.Result) {
 		cancel()
 		switch {
 		case err == nil:
-			return
+			return true
 		case errors.Is(err, lease.ErrLost):
 			a.cell.Kill(err)
 			a.deps.Log.Emit(eventlog.ResultFenced{Session: g.Session, Version: int64(g.Token), Err: err})
-			return
+			return false
 		case try == recordTries, ended:
 			a.deps.Log.Emit(eventlog.PollDeferred{Session: g.Session, Version: int64(g.Token), Err: err})
-			return
+			return !ended
 		}
 		select {
 		case <-time.After(recordPause):

@@ -198,6 +198,7 @@ var _ = Describe("a poller", func() {
 			bubble.Sleep(time.Minute)
 			g.Expect(b.system.Events("result.fenced")).To(HaveLen(1))
 			g.Expect(b.system.Events("result.fenced")[0]).To(ContainSubstring(`"version":7`))
+			g.Expect(b.system.Events("poll.succeeded")).To(BeEmpty(), "what came too late is no success")
 			g.Expect(b.cell.Context().Err()).To(HaveOccurred())
 			g.Expect(b.stub.see().polls).To(HaveLen(1))
 		})
