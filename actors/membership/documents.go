@@ -21,7 +21,12 @@ type fault struct {
 	fingerprint uint64
 	reason      string
 	read        time.Time
+	told        time.Time // when it was reported
 }
+
+// faultPause is how long a document that is written anew, and is of no use for the same
+// reason, is not reported again.
+const faultPause = time.Minute
 
 // onDocuments takes in documents that were read at read. It reports how many were
 // news.
@@ -56,7 +61,7 @@ func (m *machine) onDocument(d document, read, now time.Time) bool {
 	}
 	delete(m.gone, d.id)
 	if d.fault != nil {
-		return m.onInvalid(d, read)
+		return m.onInvalid(d, read, now)
 	}
 	delete(m.invalid, d.id)
 	return m.onValid(d.session, read, now)
@@ -87,15 +92,24 @@ func (m *machine) drop(id string) {
 	m.stale = true
 }
 
-// onInvalid reports a document that can't be used, once, and stops its session.
-func (m *machine) onInvalid(d document, read time.Time) bool {
+// onInvalid reports a document that can't be used, once, and stops its session. A
+// program that writes it over and over says nothing new by that.
+func (m *machine) onInvalid(d document, read, now time.Time) bool {
+	f, reason := *d.fault, d.fault.reason
+	f.read, f.told = read, now
 	old, known := m.invalid[d.id]
-	d.fault.read = read
-	m.invalid[d.id] = *d.fault
-	if known && old.fingerprint == d.fault.fingerprint {
+	same := known && old.fingerprint == f.fingerprint
+	silent := same || known && old.reason == reason && now.Sub(old.told) < faultPause
+	if silent {
+		f.told = old.told
+	}
+	m.invalid[d.id] = f
+	if same {
 		return false
 	}
-	m.log(eventlog.SessionInvalid{Key: m.set.Keys.Session(d.id), Session: d.id, Reason: d.fault.reason})
+	if !silent {
+		m.log(eventlog.SessionInvalid{Key: m.set.Keys.Session(d.id), Session: d.id, Reason: reason})
+	}
 	if _, ok := m.entries[d.id]; ok {
 		m.drop(d.id)
 		if c, held := m.held[d.id]; held {

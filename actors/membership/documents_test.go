@@ -92,7 +92,7 @@ var _ = Describe("a session document", func() {
 		d.read(bad("s0", 8))
 		d.scan(bad("s0", 8))
 		Expect(count[eventlog.SessionInvalid](d.take())).To(BeZero())
-		d.read(bad("s0", 9))
+		d.read(func() document { b := bad("s0", 9); b.fault.reason = "is empty"; return b }())
 		Expect(count[eventlog.SessionInvalid](d.take())).To(Equal(1), "another fault is news")
 		d.ends("s0", leaseholder.Ended{Released: true, Reason: leaseholder.Paused})
 		quiet(d.take())
@@ -100,6 +100,17 @@ var _ = Describe("a session document", func() {
 		Expect(d.claims()).To(Equal([]string{"s0"}))
 		d.read(bad("s0", 9))
 		Expect(count[eventlog.SessionInvalid](d.take())).To(Equal(1), "it had been well in between")
+	})
+
+	It("that can't be used is reported once a minute at most while it is written over and over", func() {
+		d := ready(nil, nil)
+		var reported int
+		for i := range 1100 { // almost two minutes
+			d.read(bad("s0", uint64(i)))
+			reported += count[eventlog.SessionInvalid](d.take())
+			d.sleep(100 * time.Millisecond)
+		}
+		Expect(reported).To(Equal(2))
 	})
 
 	It("that came back while its old leaseholder lives gets no second one before that has ended", func() {
