@@ -147,7 +147,7 @@ func (a *api) route(path string) methods {
 	case len(part) == 3 && part[2] == "lease":
 		return a.leaseMethods(part[1])
 	case len(part) == 4 && part[2] == "lease" && part[3] == "renew":
-		return methods{http.MethodPost: a.of(part[1], a.renew)}
+		return methods{http.MethodPost: forID(part[1], a.renew)}
 	}
 
 	return nil
@@ -155,14 +155,14 @@ func (a *api) route(path string) methods {
 
 func (a *api) leaseMethods(segment string) methods {
 	return methods{
-		http.MethodGet:    a.of(segment, a.show),
-		http.MethodPost:   a.of(segment, a.acquire),
-		http.MethodDelete: a.of(segment, a.release),
+		http.MethodGet:    forID(segment, a.show),
+		http.MethodPost:   forID(segment, a.acquire),
+		http.MethodDelete: forID(segment, a.release),
 	}
 }
 
-// of calls handle with the ID of a path's segment, decoded once.
-func (a *api) of(segment string, handle func(*http.Request, string) answer) func(*http.Request) answer {
+// forID calls handle with the ID of a path's segment, decoded once.
+func forID(segment string, handle func(*http.Request, string) answer) func(*http.Request) answer {
 	return func(r *http.Request) answer {
 		id, err := url.PathUnescape(segment)
 		if err != nil { // the server has refused such a path already

@@ -38,7 +38,10 @@ type place struct {
 }
 
 func (p place) String() string {
-	text, _ := json.Marshal(p) // strings only: can't fail
+	text, err := json.Marshal(p)
+	if err != nil { // strings only: can't be
+		return ""
+	}
 
 	return base64.RawURLEncoding.EncodeToString(text)
 }
@@ -50,7 +53,9 @@ func parsePlace(cursor string) (place, error) {
 		return p, err
 	}
 
-	return p, json.Unmarshal(text, &p)
+	err = json.Unmarshal(text, &p)
+
+	return p, err
 }
 
 // listing is a page in the making.

@@ -10,9 +10,14 @@ import (
 // every is one request for each kind of route.
 func every() [][3]string {
 	return [][3]string{
-		{"GET", s1, ""}, {"POST", s1, asW1}, {"POST", s1 + "/renew", asW1}, {"DELETE", s1, asW1},
-		{"POST", batchPath, `{"holder_id":"w1","leases":[{"session_id":"s1"}]}`}, {"GET", "/api/v1/sessions?leased=false", ""},
-		{"GET", "/api/v1/unknown", ""}, {"PUT", s1, ""},
+		{"GET", s1, ""},
+		{"POST", s1, asW1},
+		{"POST", s1 + "/renew", asW1},
+		{"DELETE", s1, asW1},
+		{"POST", batchPath, `{"holder_id":"w1","leases":[{"session_id":"s1"}]}`},
+		{"GET", "/api/v1/sessions?leased=false", ""},
+		{"GET", "/api/v1/unknown", ""},
+		{"PUT", s1, ""},
 	}
 }
 

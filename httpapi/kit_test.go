@@ -99,9 +99,9 @@ func (b *bench) send(method, path, body string, headers ...string) reply {
 }
 
 // want is send, with a status that it must have.
-func (b *bench) want(code int, method, path, body string, headers ...string) reply {
+func (b *bench) want(code int, method, path, body string) reply {
 	b.t.Helper()
-	got := b.send(method, path, body, headers...)
+	got := b.send(method, path, body)
 	if got.code != code {
 		b.t.Fatalf("%s %s %s: %d, want %d: %s", method, path, body, got.code, code, got.text)
 	}

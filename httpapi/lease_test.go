@@ -226,9 +226,12 @@ func TestNoAnswerOfRedisIsUnknown(t *testing.T) {
 		b.mini.Down()
 		version := fmt.Sprintf(`{"holder_id":"w1","version":%d}`, took.Version)
 		for _, request := range [][3]string{
-			{"GET", s1, ""}, {"POST", s1, asW1},
-			{"POST", s1 + "/renew", asW1}, {"POST", s1 + "/renew", version},
-			{"DELETE", s1, asW1}, {"DELETE", s1, version},
+			{"GET", s1, ""},
+			{"POST", s1, asW1},
+			{"POST", s1 + "/renew", asW1},
+			{"POST", s1 + "/renew", version},
+			{"DELETE", s1, asW1},
+			{"DELETE", s1, version},
 			{"GET", "/api/v1/sessions?leased=false", ""},
 		} {
 			got := b.want(http.StatusServiceUnavailable, request[0], request[1], request[2])

@@ -35,7 +35,7 @@ func TestHolders(t *testing.T) {
 			"", strings.Repeat("w", 129), `a\nb`, `a\u0000`, `\u007f`, `\u0085`, `\u200b`, `\u2028`, `\ufeff`,
 			"n-1764288000123456789-0badcafe", "n-1-00000001", "a-b-1-ffffffff",
 		} {
-			body := fmt.Sprintf(`{"holder_id":"%s"}`, holder)
+			body := `{"holder_id":"` + holder + `"}`
 			for _, request := range [][2]string{{"POST", s1}, {"POST", s1 + "/renew"}, {"DELETE", s1}} {
 				b.want(http.StatusUnprocessableEntity, request[0], request[1], body)
 			}

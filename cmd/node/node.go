@@ -12,6 +12,7 @@ import (
 	"leasehold/actors/poller"
 	"leasehold/config"
 	"leasehold/eventlog"
+	"leasehold/httpapi"
 	"leasehold/httppoll"
 	"leasehold/node"
 	"leasehold/redisevents"
@@ -70,7 +71,7 @@ func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.Uni
 		return exitFailure
 	}
 	defer running.Close()
-	server.serve(running, client)
+	server.serve(running, client, n.leases(client))
 	n.log.Emit(eventlog.NodeReady{HTTPAddr: server.addr, Redis: n.cfg.Shown()["LEASEHOLD_REDIS_URL"]})
 
 	return n.await(ctx, stop, running, server)
@@ -133,6 +134,21 @@ func (n nodeSpec) assembly(client redis.UniversalClient, polls *httppoll.Client)
 		CheckID:           idCheck(cfg.SessionIDFormat),
 		Poll:              n.pollFunc(polls),
 		Log:               n.log,
+	}
+}
+
+// leases turns the settings into the lease API's parts. Its store is one more over the
+// same client and runs the same scripts.
+func (n nodeSpec) leases(client redis.UniversalClient) httpapi.Leases {
+	cfg := n.cfg
+	return httpapi.Leases{
+		Store:    redisstore.New(client, cfg.Keys, redisstore.Options{Timeout: cfg.RedisTimeout}),
+		TTL:      cfg.LeaseTTL,
+		Defaults: session.Defaults{Interval: cfg.PollInterval, Timeout: cfg.PollTimeout},
+		CheckID:  idCheck(cfg.SessionIDFormat),
+		Token:    string(cfg.APIToken),
+		Resource: cfg.APIResource,
+		Log:      n.log,
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -22,6 +24,12 @@ const (
 
 	// requestLimit bounds the reading of a request and the writing of an answer.
 	requestLimit = 10 * time.Second
+	// idleLimit is how long a connection may wait for its next request: longer than
+	// workers take from renewal to renewal.
+	idleLimit = 2 * time.Minute
+	// headerLimit bounds the headers of a request, in bytes; an ID in a path can have
+	// 1536 when each of its bytes is escaped.
+	headerLimit = 64 << 10
 	// closeLimit bounds the wait for answers under way when the node has stopped.
 	closeLimit = time.Second
 )
@@ -49,15 +57,20 @@ func bind(ctx context.Context, cfg config.Config) (*server, error) {
 }
 
 // serve answers for the node from now on.
-func (s *server) serve(running *node.Node, client redis.UniversalClient) {
+func (s *server) serve(running *node.Node, client redis.UniversalClient, leases httpapi.Leases) {
 	if s.listener == nil {
 		return
 	}
+	leases.Loopback = onLoopback(s.listener.Addr())
 	s.http = &http.Server{
-		Handler:           httpapi.New(httpapi.Config{Ready: s.checks(running, client)}),
+		Handler:           httpapi.New(httpapi.Config{Ready: s.checks(running, client), Leases: &leases}),
 		ReadTimeout:       requestLimit,
 		ReadHeaderTimeout: requestLimit,
 		WriteTimeout:      requestLimit,
+		IdleTimeout:       idleLimit,
+		MaxHeaderBytes:    headerLimit,
+		// It would write text between our lines, about what clients did wrong.
+		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	go func() { _ = s.http.Serve(s.listener) }() // ends by close; health is then asked in vain
 }
@@ -74,6 +87,12 @@ func listen(ctx context.Context, cfg config.Config) (net.Listener, error) {
 		return lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	}
 	return nil, fmt.Errorf("%s (%s) can not be listened at: %w", httpAddrVar, cfg.HTTPAddr, err)
+}
+
+// onLoopback reports whether nobody outside this machine can connect.
+func onLoopback(addr net.Addr) bool {
+	tcp, ok := addr.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
 }
 
 // checks are the conditions of being ready.
