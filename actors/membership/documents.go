@@ -21,12 +21,27 @@ type fault struct {
 	fingerprint uint64
 	reason      string
 	read        time.Time
-	told        time.Time // when it was reported
+	// told is the reason that was reported last, at toldAt.
+	told   string
+	toldAt time.Time
 }
 
-// faultPause is how long a document that is written anew, and is of no use for the same
-// reason, is not reported again.
-const faultPause = time.Minute
+// How long a document that is written anew and still of no use is not reported again:
+// for the same reason, and for another, which may differ by a number alone.
+const (
+	sameFaultPause  = time.Minute
+	otherFaultPause = 10 * time.Second
+)
+
+// silent reports whether the fault of a document that was reported before need not be
+// reported, or not yet: each reading, as by a scan, asks again.
+func (f *fault) silent(old fault, now time.Time) bool {
+	since := now.Sub(old.toldAt)
+	if f.reason != old.told {
+		return since < otherFaultPause
+	}
+	return f.fingerprint == old.fingerprint || since < sameFaultPause
+}
 
 // onDocuments takes in documents that were read at read. It reports how many were
 // news.
@@ -95,20 +110,17 @@ func (m *machine) drop(id string) {
 // onInvalid reports a document that can't be used, once, and stops its session. A
 // program that writes it over and over says nothing new by that.
 func (m *machine) onInvalid(d document, read, now time.Time) bool {
-	f, reason := *d.fault, d.fault.reason
-	f.read, f.told = read, now
+	f := d.fault
+	f.read, f.told, f.toldAt = read, f.reason, now
 	old, known := m.invalid[d.id]
-	same := known && old.fingerprint == f.fingerprint
-	silent := same || known && old.reason == reason && now.Sub(old.told) < faultPause
-	if silent {
-		f.told = old.told
+	if known && f.silent(old, now) {
+		f.told, f.toldAt = old.told, old.toldAt
+	} else {
+		m.log(eventlog.SessionInvalid{Key: m.set.Keys.Session(d.id), Session: d.id, Reason: f.reason})
 	}
-	m.invalid[d.id] = f
-	if same {
+	m.invalid[d.id] = *f
+	if known && old.fingerprint == f.fingerprint {
 		return false
-	}
-	if !silent {
-		m.log(eventlog.SessionInvalid{Key: m.set.Keys.Session(d.id), Session: d.id, Reason: reason})
 	}
 	if _, ok := m.entries[d.id]; ok {
 		m.drop(d.id)

@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -92,8 +93,13 @@ var _ = Describe("a session document", func() {
 		d.read(bad("s0", 8))
 		d.scan(bad("s0", 8))
 		Expect(count[eventlog.SessionInvalid](d.take())).To(BeZero())
-		d.read(func() document { b := bad("s0", 9); b.fault.reason = "is empty"; return b }())
+		d.read(because(bad("s0", 9), "is empty"))
+		Expect(count[eventlog.SessionInvalid](d.take())).To(BeZero(), "too soon after the last line")
+		d.sleep(otherFaultPause)
+		d.scan(because(bad("s0", 9), "is empty"))
 		Expect(count[eventlog.SessionInvalid](d.take())).To(Equal(1), "another fault is news")
+		d.scan(because(bad("s0", 9), "is empty"))
+		Expect(count[eventlog.SessionInvalid](d.take())).To(BeZero())
 		d.ends("s0", leaseholder.Ended{Released: true, Reason: leaseholder.Paused})
 		quiet(d.take())
 		d.read(doc("s0", edition(10)))
@@ -102,15 +108,20 @@ var _ = Describe("a session document", func() {
 		Expect(count[eventlog.SessionInvalid](d.take())).To(Equal(1), "it had been well in between")
 	})
 
-	It("that can't be used is reported once a minute at most while it is written over and over", func() {
+	It("that can't be used is reported seldom while it is written over and over", func() {
 		d := ready(nil, nil)
-		var reported int
-		for i := range 1100 { // almost two minutes
-			d.read(bad("s0", uint64(i)))
-			reported += count[eventlog.SessionInvalid](d.take())
-			d.sleep(100 * time.Millisecond)
+		reported := func(reason func(i int) string) (n int) {
+			for i := range 1100 { // almost two minutes
+				d.read(because(bad("s0", uint64(i)), reason(i)))
+				n += count[eventlog.SessionInvalid](d.take())
+				d.sleep(100 * time.Millisecond)
+			}
+			return n
 		}
-		Expect(reported).To(Equal(2))
+		Expect(reported(func(int) string { return "is not valid JSON" })).To(Equal(2))
+		d.read(absent("s0"))
+		d.take()
+		Expect(reported(func(i int) string { return fmt.Sprintf("has %d bytes", i) })).To(BeNumerically("~", 11, 1))
 	})
 
 	It("that came back while its old leaseholder lives gets no second one before that has ended", func() {
@@ -221,3 +232,9 @@ var _ = Describe("an older reading of a document", func() {
 		Expect(d.m.gone).To(BeEmpty())
 	})
 })
+
+// because has a document be of no use for another reason.
+func because(d document, reason string) document {
+	d.fault.reason = reason
+	return d
+}
