@@ -49,7 +49,7 @@ func New(g gomega.Gomega, change ...func(*Options)) *Fleet {
 	m := redistest.NewMini()
 	f := &Fleet{G: g, Mini: m, Target: NewTarget(), options: o}
 	e, err := emulator.Start(m.Miniredis, emulator.Options{
-		Next: f.hook, Last: m.Scripts, Sweep: o.Sweep, Tick: o.Tick,
+		Next: f.hook, Last: m.Hook, Publish: m.Publish, Sweep: o.Sweep, Tick: o.Tick,
 	})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	f.Events = e

@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,7 @@ type Mini struct {
 
 	working  sync.Mutex // held by the one command that is carried out; it guards the rest
 	scripts  *scripts
+	pubsub   pubsub
 	replaced func()
 }
 
@@ -41,7 +43,8 @@ func NewMini() *Mini {
 	m.ClockTTL(true)
 	m.own = newLink(m)
 	m.scripts = newScripts(m.srv)
-	m.srv.SetPreHook(m.Scripts)
+	m.pubsub.byPeer = map[*server.Peer]*subscriber{}
+	m.srv.SetPreHook(m.Hook)
 	return m
 }
 
@@ -98,11 +101,43 @@ func (m *Mini) SetError(text string) {
 	m.Fail(text)
 }
 
-// Scripts is the hook of the server that carries scripts out, faster than miniredis
-// does by itself. Who sets another hook lets that one call it last; without it all
-// works as well, and scripts still are atomic.
-func (m *Mini) Scripts(c *server.Peer, cmd string, args ...string) bool {
-	return m.scripts.hook(c, cmd, args...)
+// Hook is the hook of the server that carries scripts and subscriptions out, faster
+// than miniredis does by itself. Who sets another hook lets that one call it last,
+// and publishes by Publish; without it all works as well, and scripts still are
+// atomic.
+func (m *Mini) Hook(c *server.Peer, cmd string, args ...string) bool {
+	return m.scripts.hook(c, cmd, args...) || m.pubsub.hook(c, cmd, args, m.Miniredis.Publish)
+}
+
+// Publish sends a message to all subscribers and counts them.
+func (m *Mini) Publish(channel, message string) int {
+	return m.pubsub.publish(channel, message) + m.Miniredis.Publish(channel, message)
+}
+
+// PubSubNumSub counts the subscribers of channels.
+func (m *Mini) PubSubNumSub(channels ...string) map[string]int {
+	all := m.Miniredis.PubSubNumSub(channels...)
+	m.pubsub.mu.Lock()
+	defer m.pubsub.mu.Unlock()
+	for _, s := range m.pubsub.subs {
+		for _, channel := range channels {
+			if slices.Contains(s.channels, channel) {
+				all[channel]++
+			}
+		}
+	}
+	return all
+}
+
+// PubSubNumPat counts the subscriptions by pattern.
+func (m *Mini) PubSubNumPat() int {
+	n := m.Miniredis.PubSubNumPat()
+	m.pubsub.mu.Lock()
+	defer m.pubsub.mu.Unlock()
+	for _, s := range m.pubsub.subs {
+		n += len(s.patterns)
+	}
+	return n
 }
 
 // InScript tells a hook that the command comes from a script.
@@ -157,6 +192,9 @@ func (m *Mini) execute(c *conn, args []string) {
 
 // unsubscribe ends the subscriptions of a client that has gone.
 func (m *Mini) unsubscribe(p *server.Peer) {
+	if m.pubsub.drop(p) {
+		return
+	}
 	m.working.Lock()
 	defer m.working.Unlock()
 	m.srv.Dispatch(p, []string{"UNSUBSCRIBE"})

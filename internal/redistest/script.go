@@ -139,6 +139,12 @@ func stateOf(c *server.Peer) (db int, plain bool) {
 	return int(v.Elem().FieldByName("selectedDB").Int()), !c.Resp3 && v.Elem().FieldByName("transaction").IsNil()
 }
 
+// nested reports whether a command comes from a script that miniredis itself runs.
+func nested(c *server.Peer) bool {
+	v := reflect.ValueOf(c.Ctx)
+	return v.Kind() == reflect.Pointer && !v.IsNil() && v.Elem().FieldByName("nested").Bool()
+}
+
 // script follows what miniredis is about to do with its own scripts.
 func (s *scripts) script(args []string) {
 	switch {

@@ -30,6 +30,8 @@ type Options struct {
 	// Last, if set, is called after the emulator looked at a command. If it returns
 	// true the command is done.
 	Last server.Hook
+	// Publish sends a message; unless it is set, as the miniredis does.
+	Publish func(channel, message string) int
 	// Sweep is the pace of comparing all keys, which finds what was changed by
 	// direct calls: 250 ms.
 	Sweep time.Duration
@@ -72,6 +74,9 @@ type Emulator struct {
 func Start(m *miniredis.Miniredis, o Options) (*Emulator, error) {
 	if o.Sweep <= 0 {
 		o.Sweep = defaultSweep
+	}
+	if o.Publish == nil {
+		o.Publish = m.Publish
 	}
 	if m.Server() == nil {
 		conn, err := m.Dial()

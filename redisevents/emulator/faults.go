@@ -17,7 +17,7 @@ func (e *Emulator) Disturb(fate Fate) {
 // Forge announces what has not happened, as far as the flags cover it.
 func (e *Emulator) Forge(db int, key, event string) {
 	for _, message := range e.present().channels(announcement{id{db, key}, event}) {
-		e.m.Publish(message[0], message[1])
+		e.options.Publish(message[0], message[1])
 	}
 }
 
@@ -45,19 +45,19 @@ func (e *Emulator) send(channel, message string) {
 	fate := e.fate
 	e.mu.Unlock()
 	if fate == nil {
-		e.m.Publish(channel, message)
+		e.options.Publish(channel, message)
 		return
 	}
 	for _, delay := range fate(channel, message) {
 		if delay <= 0 {
-			e.m.Publish(channel, message)
+			e.options.Publish(channel, message)
 			continue
 		}
 		time.AfterFunc(delay, func() {
 			select {
 			case <-e.stop:
 			default:
-				e.m.Publish(channel, message)
+				e.options.Publish(channel, message)
 			}
 		})
 	}
