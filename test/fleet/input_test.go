@@ -79,9 +79,11 @@ func badDocuments() map[string]string {
 	}
 }
 
+// One bad document stops nothing else. C33: hermes-agent#61723, hermes-agent#61382,
+// hibiken/asynq#1140.
 func TestBadDocumentsStopNothingElse(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, plan{env: []string{"LEASEHOLD_RECONCILE_INTERVAL=2s"}})
+	f := newFleet(t, plan{ttl: 3 * time.Second, env: []string{"LEASEHOLD_RECONCILE_INTERVAL=2s"}})
 	ids := f.putMany(5)
 	bad := badDocuments()
 	for id, document := range bad {
@@ -89,31 +91,70 @@ func TestBadDocumentsStopNothingElse(t *testing.T) {
 	}
 	nodes := f.start("a", "b")
 	f.settled(10*time.Second, nodes...)
+	before := f.pulse()
 	w := check.Window{From: f.target.Now()}
-	wait(f.plan.ttl)
-	for id := range bad {
-		for _, n := range nodes {
-			warned := n.all(event("session.invalid"), func(l line) bool { return l.Key == f.keys.Session(strings.ToValidUTF8(id, "\ufffd")) })
-			if len(warned) != 1 || warned[0].Level != "warn" || warned[0].Reason == "" {
-				t.Errorf("%s warned %d times of %q: %.200v", n.name, len(warned), id, warned)
-			}
+	wait(2 * f.plan.ttl)
+	f.warnedOnce(nodes, bad)
+	f.flat(before)
+
+	// Written over and over, each other than before, each stays bad: that is no news.
+	for i := range 20 {
+		for id, document := range bad {
+			f.set(f.keys.Session(id), document+strings.Repeat(" ", i+1))
 		}
-		if left := f.keysLike("poll:*" + id); len(left) != 0 && id != "b1" {
-			t.Errorf("%q has keys: %q", id, left)
-		}
+		wait(50 * time.Millisecond)
 	}
-	at := f.target.Now()
-	f.put("b1", "")
-	t.Logf("polled %s after the correction", f.pollAfter("b1", at, effect)-at)
 	wait(f.plan.interval)
+	f.warnedOnce(nodes, bad)
+
+	f.put("b1", "")
+	at := f.target.Now()
+	t.Logf("polled %s after the correction", f.pollAfter("b1", at-effect, effect)-at)
+	f.settled(f.plan.ttl, nodes...)
 	w.To = f.target.Now()
 	f.pass("the good ones", check.Gaps(f.history(), ids, w, f.plan.interval*3/2, 6*len(ids)).Err())
-	f.safe(7 * len(ids))
+
+	delete(bad, "b1")
+	ids = append(ids, "b1")
+	for i, n := range nodes { // one after the other, so that all are polled meanwhile
+		if code := n.term(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		nodes[i] = f.start(n.name)[0]
+		f.settled(2*f.plan.ttl, nodes...)
+	}
+	wait(3 * f.plan.interval)
+	f.warnedOnce(nodes, bad)
+	restarts := check.Window{From: w.To, To: f.target.Now()}
+	f.pass("the good ones over restarts", check.Gaps(f.history(), ids, restarts, f.plan.interval*3/2, 3*len(ids)).Err())
+	f.safe(10 * len(ids))
 }
 
+// warnedOnce checks that each node has one line about each bad document, and that none
+// of these has a lease or a state.
+func (f *fleet) warnedOnce(nodes []*node, bad map[string]string) {
+	f.t.Helper()
+	for id := range bad {
+		key := f.keys.Session(strings.ToValidUTF8(id, "\ufffd"))
+		for _, n := range nodes {
+			told := n.all(func(l line) bool { return l.Key == key })
+			if len(told) != 1 || told[0].Event != "session.invalid" || told[0].Level != "warn" || told[0].Reason == "" {
+				f.t.Errorf("%s has %d lines about %q: %.300v", n.name, len(told), id, told)
+			}
+		}
+		for _, left := range []string{f.keys.Lease(id), f.keys.State(id)} {
+			if f.rdb.Exists(f.t.Context(), left).Val() != 0 {
+				f.t.Errorf("a bad document has %q", left)
+			}
+		}
+	}
+}
+
+// Keys of others under the fleet's prefixes are left alone. C34:
+// sidekiq-unique-jobs#491, sesamecare/redlock#6.
 func TestForeignKeysAreLeftAlone(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, plan{env: []string{"LEASEHOLD_RECONCILE_INTERVAL=2s"}})
+	f := newFleet(t, plan{ttl: 3 * time.Second, env: []string{"LEASEHOLD_RECONCILE_INTERVAL=2s"}})
 	ids := f.putMany(6)
 	ctx := t.Context()
 	f.rdb.HSet(ctx, "session:web:42", "user", "x")
@@ -122,33 +163,63 @@ func TestForeignKeysAreLeftAlone(t *testing.T) {
 	f.rdb.HSet(ctx, "poll:lease:s5", "a", "b")
 	f.rdb.Set(ctx, "poll:node:", "x", 0)
 	f.rdb.HSet(ctx, "poll:node:zz", "a", "b")
-	foreign := []string{"session:web:42", "session:index", "session:q", "poll:lease:s5", "poll:node:", "poll:node:zz"}
-	before := f.dump(foreign)
+	// A name that the fleet uses too: each in its own place.
+	f.rdb.Set(ctx, f.keys.State("s4"), "x", 0)
+	f.rdb.Set(ctx, "poll:results", "x", 0)
+	foreign := []string{"session:web:42", "session:index", "session:q", "poll:node:", "poll:node:zz", "poll:results"}
+	freed := []string{"poll:lease:s5", f.keys.State("s4")}
+	before := f.dump(slices.Concat(foreign, freed))
 
 	nodes := f.start("a", "b")
-	good := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == "s5" })
-	until(t, 10*time.Second, "the good ones are shared", func() bool { return even(f.holders(), 5, nodes) })
+	stuck := []string{"s4", "s5"}
+	good := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(stuck, id) })
+	until(t, 10*time.Second, "the good ones are held", func() bool { return len(f.holders()) == len(good) })
 	w := check.Window{From: f.target.Now()}
-	wait(f.plan.ttl)
+	wait(2 * f.plan.ttl)
 	w.To = f.target.Now()
-	f.silent("s5", 0)
-	if after := f.dump(foreign); !slices.Equal(before, after) {
+	for _, id := range stuck {
+		f.silent(id, 0)
+	}
+	if after := f.dump(slices.Concat(foreign, freed)); !slices.Equal(before, after) {
 		t.Errorf("foreign keys were\n%q\nand are\n%q", before, after)
 	}
-	for _, n := range nodes {
-		for _, key := range foreign[:4] {
+	f.toldOnce(nodes, "session:web:42", "session:index", "session:q", "poll:lease:s5", "poll:lease:s4", "poll:results")
+	f.pass("the good ones", check.All(
+		check.Gaps(f.history(), good, w, f.plan.interval*3/2, 5*len(good)),
+		check.Rhythm(f.history(), good, w, f.plan.interval, 250*time.Millisecond, 5*len(good)),
+		check.AcquiredOnce(f.history(), good, w, len(good)),
+	))
+
+	at := f.target.Now()
+	for _, key := range freed {
+		f.del(key)
+	}
+	for _, id := range stuck {
+		t.Logf("%s is polled %s after its key was freed", id, f.pollAfter(id, at, 2*time.Second+f.plan.interval)-at)
+	}
+	f.settled(2*f.plan.ttl, nodes...) // neither of the foreign heartbeats has a share
+	if after := f.dump(foreign); !slices.Equal(before[:len(foreign)], after) {
+		t.Errorf("foreign keys are %q in the end", after)
+	}
+	f.safe(25)
+}
+
+// toldOnce checks that the nodes name each key, and no node twice.
+func (f *fleet) toldOnce(nodes []*node, keys ...string) {
+	f.t.Helper()
+	for _, key := range keys {
+		all := 0
+		for _, n := range nodes {
 			told := n.all(func(l line) bool { return l.Key == key })
-			if len(told) != 1 {
-				t.Errorf("%s told %d times of %s: %.300v", n.name, len(told), key, told)
+			all += len(told)
+			if len(told) > 1 {
+				f.t.Errorf("%s told %d times of %s: %.300v", n.name, len(told), key, told)
 			}
 		}
+		if all == 0 {
+			f.t.Errorf("nobody told of %s", key)
+		}
 	}
-	at := f.target.Now()
-	f.del("poll:lease:s5")
-	t.Logf("polled %s after its lease's key was freed", f.pollAfter("s5", at, 2*time.Second+f.plan.interval)-at)
-	f.settled(f.plan.ttl, nodes...)
-	f.pass("the good ones", check.Gaps(f.history(), good, w, f.plan.interval*3/2, 4*len(good)).Err())
-	f.safe(25)
 }
 
 // dump returns the keys' values as Redis would store them.

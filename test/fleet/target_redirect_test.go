@@ -15,7 +15,7 @@ import (
 	"leasehold/test/fleet/check"
 )
 
-const secret = "s3cret-5521" //nolint:gosec // of the test
+const secret = "s3cret-5521"
 
 // A poll goes where its document says and nowhere else, and trusts no certificate that
 // has run out. C31: formbricks/formbricks#7877, fzaninotto/uptime#286.
