@@ -11,12 +11,19 @@ FUZZTIME        ?= 10s
 FLEET           := ./test/fleet/...
 OTHERS          = $$(go list ./... | grep -v '/test/fleet')
 TIMEOUT         := 15m
+# Simulated fleets: make sim SEED=7, HOURS=500 or MINUTES=10; without any, two
+# minutes from a random seed.
+SEED            ?=
+HOURS           ?=
+MINUTES         ?=
+# Fleet tests wait more than they work.
+FLEETS          ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test race lint bench fuzz fmt redis clean
+.PHONY: help build demo run test fleet soak sim sim-mutants race lint bench fuzz fmt redis clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/leasehold
 	go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/node
@@ -30,6 +37,18 @@ run: build ## run one node; needs a Redis, see LEASEHOLD_REDIS_URL
 test: redis build ## run all tests; installs redis-server where none is
 	go test -timeout $(TIMEOUT) $(OTHERS)
 	go test -timeout $(TIMEOUT) -p 1 $(FLEET)
+
+fleet: redis ## run all trials on real processes, the long ones too
+	LONG=1 go test -timeout $(TIMEOUT) -parallel $(FLEETS) ./test/fleet
+
+soak: redis ## run a fleet under churn and faults for MINUTES (10) and see that it does not grow
+	SOAK=$(or $(MINUTES),10) go test -count=1 -timeout 0 -run '^TestSoak$$' -v ./test/fleet
+
+sim: ## simulate fleets under random faults: SEED, HOURS, MINUTES (2)
+	SIM=1 SEED=$(SEED) HOURS=$(HOURS) MINUTES=$(MINUTES) go test -count=1 -timeout 0 -run '^TestSim$$' -v ./test/sim
+
+sim-mutants: ## see that the simulation convicts each of a set of broken builds
+	go run ./test/sim/mutants
 
 race: redis build ## run all tests with the race detector; needs a C compiler
 	go test -race -timeout $(TIMEOUT) $(OTHERS)
