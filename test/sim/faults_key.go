@@ -87,6 +87,16 @@ func curable(k kind) kind {
 	return k
 }
 
+// cure deletes what lies of a foreign type where leases belong, also where a server
+// with older data brought it back.
+func (w *world) cure() {
+	for _, key := range w.keys(leases) {
+		if w.fleet.Mini.Type(key) != "string" {
+			w.client().Del(context.Background(), key)
+		}
+	}
+}
+
 // some picks the keys that a fault hits.
 func some(keys []string, f Fault) []string {
 	var hit []string

@@ -24,9 +24,12 @@ import (
 // the poller's side: answered, timed out or canceled. A target may go on with it: no
 // poller can prevent that, and the contract does not promise it. Nor can a process
 // that stands still, or has died without its host telling anybody, cancel anything:
-// its request counts until the grant's trust has ended, and not a moment longer. The
-// contract allows nothing else: two requests at once are a violation also while Redis
-// has forgotten everything, but for a Redis that lost writes that it had acknowledged.
+// its request counts until the grant's trust has ended, and not a moment longer.
+//
+// Two requests at once are a violation also after a restart of Redis that forgot
+// everything, since nodes can see that and hold off. What nobody can see explains a
+// request beside one that was in flight already: a flush, a state that was deleted
+// (begin can't know of the poll then), and a Redis that lost acknowledged writes.
 //
 // Faults that change data (deleted keys, a Redis that restarts empty) explain why a
 // poll that was begun under a lease finds it gone. They never explain a poll without
@@ -50,6 +53,7 @@ type judge struct {
 	suspects []suspect
 	meddled  time.Time // when all data was last changed by something else than nodes
 	rewound  time.Time // when Redis last lost writes that it had acknowledged
+	flushed  time.Time // when somebody last removed all data, which nobody is told of
 	explain  map[string]int
 	fault    error
 

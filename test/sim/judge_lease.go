@@ -191,9 +191,3 @@ func (j *judge) byData(l *ledger, from time.Time) func() (string, bool) {
 	known := !l.meddle.Before(from) || !j.meddled.Before(from)
 	return func() (string, bool) { return "data was changed", known }
 }
-
-// byLostWrites explains by a Redis that lost acknowledged writes since from.
-func (j *judge) byLostWrites(from time.Time) func() (string, bool) {
-	known := !j.rewound.IsZero() && !j.rewound.Before(from)
-	return func() (string, bool) { return "writes were lost", known }
-}

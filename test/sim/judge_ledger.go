@@ -21,6 +21,7 @@ type ledger struct {
 	flying []*flight
 	polls  []*nodetest.Poll // begun since the last watch began
 	meddle time.Time        // when its keys were last changed by something else than nodes
+	erased time.Time        // when its state was
 
 	seen  [16]sight
 	sight int

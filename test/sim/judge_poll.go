@@ -50,7 +50,7 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 	now := p.Start
 	for _, f := range l.flying {
 		from, by := f.Start, f.Instance
-		lost := j.byLostWrites(from)
+		lost := j.unseen(l, from)
 		trust := from
 		if f.grant != nil {
 			trust = j.trust(f.grant)
@@ -59,9 +59,15 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 			if !trust.After(now) && j.facts.still(by, trust) && j.facts.still(by, now) {
 				return "a process stood still", true
 			}
-			return lost()
+			return "Redis forgot, and gave no sign", lost
 		}, "two polls at once", "%s (token %d) begins, that of %s (token %d) goes on since %s", p.Instance, p.Token, by, f.Token, now.Sub(from))
 	}
+}
+
+// unseen reports whether Redis lost, since from, what would have told the fleet of a
+// poll in flight, in a way that nobody can see.
+func (j *judge) unseen(l *ledger, from time.Time) bool {
+	return !j.rewound.Before(from) || !j.flushed.Before(from) || !l.erased.Before(from)
 }
 
 // Over implements nodetest.Observer.

@@ -93,6 +93,7 @@ func (j *judge) parse(key string) keyName {
 func (j *judge) outside(cmd string, args []string) {
 	switch cmd {
 	case "FLUSHALL", "FLUSHDB":
+		j.flushed = j.now()
 		j.forget()
 	case "DEL", "UNLINK", "PEXPIRE", "PERSIST", "SET", "RPUSH", "HSET", "HDEL", "HINCRBY", "RENAME":
 		for _, key := range args {
@@ -103,7 +104,7 @@ func (j *judge) outside(cmd string, args []string) {
 			n.of.meddle = j.now()
 			j.saw(n.of, "the engine's "+cmd+" of its "+n.kind.String(), "", 0)
 			if n.kind == rediskey.State {
-				n.of.known = false
+				n.of.known, n.of.erased = false, j.now()
 			}
 		}
 	}

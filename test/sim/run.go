@@ -49,7 +49,9 @@ func Run(s Scenario, level eventlog.Level) (v Verdict) {
 		if err, ok := r.(error); r != nil && (!ok || !errors.Is(err, errStopped)) {
 			panic(r)
 		}
-		v.At = Span(time.Since(begun)).round()
+		if v.At == 0 {
+			v.At = Span(time.Since(begun)).round()
+		}
 	}()
 	w := newWorld(g, s, level)
 	defer w.stop()
@@ -98,6 +100,7 @@ func (w *world) play(j referee) error {
 			a.finish(e.id)
 		case calmBegin:
 			a.finishAll()
+			w.cure()
 		case calmEnd:
 			j.calm()
 		}
