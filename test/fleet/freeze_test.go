@@ -96,3 +96,147 @@ func (f *fleet) settledAgain(ids []string, nodes []*node) {
 func (f *fleet) live(id string) bool {
 	return slices.ContainsFunc(f.target.Records(), func(p target.Record) bool { return p.Session == id && p.Live })
 }
+
+// A node that is frozen past its leases neither extends nor deletes what others took
+// meanwhile. C15: kagkarlsson/db-scheduler#402, rq/rq#469. It is frozen at rest just
+// before polls are due, and with a request open whose answer comes while it is frozen,
+// or after it went on.
+func TestAFrozenNodeTouchesNobodysLeases(t *testing.T) {
+	for name, delay := range map[string]time.Duration{"at rest": 0, "an answer waits for it": 1, "an answer comes later": 2} {
+		t.Run(name, func(t *testing.T) {
+			long(t)
+			f := newFleet(t, plan{ttl: 3 * time.Second, interval: 2 * time.Second, env: []string{"LEASEHOLD_LOG_LEVEL=debug"}})
+			shown := f.monitor()
+			ids := f.putMany(8)
+			nodes := f.start("a", "b")
+			frozen, other := nodes[0], nodes[1]
+			held := f.settled(10*time.Second, nodes...)
+			mine := of(held, frozen)
+			before := f.pulse()
+			open := ""
+			if delay > 0 {
+				open = mine[0]
+				f.hold(open, delay*f.plan.ttl)
+			} else {
+				f.awaitLull(mine)
+			}
+			tokens := f.tokens(ids)
+			stop, cont := f.thaw(frozen)
+			wait(2 * f.plan.interval)
+			h := f.history()
+			f.pass("takeover", check.Resumed(h, mine, stop, f.recovered(), len(mine)).Err())
+			f.takenOver(frozen, other, mine, tokens, stop, cont)
+			if found := f.strangers(shown(), nodes); len(found) > 0 {
+				t.Errorf("leases of others were touched: %v", found)
+			}
+			if open != "" {
+				f.lateAnswer(frozen, open, tokens[open])
+			}
+			excused := check.History{Leases: h.Leases}
+			for _, p := range h.Polls {
+				if open == "" || p.Session != open || p.From > stop || p.To < stop {
+					excused.Polls = append(excused.Polls, p)
+				}
+			}
+			if all := len(h.Polls) - len(excused.Polls); open != "" && all != 1 || open == "" && all != 0 {
+				t.Errorf("%d polls were frozen open", all)
+			}
+			f.pass("safety", check.All(
+				check.Overlaps(excused, 20), check.Tokens(excused, 20), check.Owners(excused, check.OwnerTolerance, 20),
+				check.FailClosed(excused, check.OwnerTolerance, 20), check.Acquisitions(h, check.Window{}, 20),
+			))
+			f.settled(2*f.plan.ttl, nodes...)
+			f.flat(before)
+		})
+	}
+}
+
+// hold has the next poll of a session answered after a delay, and waits until it is on.
+func (f *fleet) hold(id string, delay time.Duration) {
+	f.t.Helper()
+	f.put(id, f.document(id, `,"timeout":"20s"`))
+	wait(effect)
+	f.target.Set(id, target.Behavior{Delay: delay})
+	until(f.t, 3*f.plan.interval, "a poll is held open", func() bool { return f.live(id) })
+	f.target.Set(id, target.Behavior{})
+}
+
+// awaitLull waits for a moment shortly before a poll of one of the sessions is due.
+func (f *fleet) awaitLull(ids []string) {
+	f.t.Helper()
+	began := f.target.Now()
+	until(f.t, 3*f.plan.interval, "a poll is due soon", func() bool {
+		last := map[string]target.Record{}
+		for _, p := range f.target.Records() {
+			last[p.Session] = p
+		}
+		now := f.target.Now()
+		for _, id := range ids {
+			p := last[id]
+			if soon := p.From + f.plan.interval - now; !p.Live && p.From > began && soon > 0 && soon < 50*time.Millisecond {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// thaw freezes a node for 1.7 TTL and waits until it has its heartbeat and its share.
+func (f *fleet) thaw(n *node) (stop, cont time.Duration) {
+	f.t.Helper()
+	n.pause()
+	stop = f.target.Now()
+	wait(f.plan.ttl * 17 / 10)
+	n.proceed()
+	cont = f.target.Now()
+	until(f.t, f.plan.ttl/3+time.Second, "the heartbeat is back", func() bool {
+		return f.rdb.Exists(f.t.Context(), f.keys.Node(n.id)).Val() == 1
+	})
+	f.t.Logf("the heartbeat is back after %s", (f.target.Now() - cont).Round(time.Millisecond))
+	until(f.t, 2*f.plan.ttl, "the node has its share again", func() bool {
+		time.Sleep(20 * time.Millisecond)
+		return even(f.holders(), len(f.known()), f.nodes)
+	})
+	return stop, cont
+}
+
+// takenOver checks that another polled each session with the next token before the
+// frozen node did again, and that this one came with a newer one still.
+func (f *fleet) takenOver(frozen, other *node, mine []string, tokens map[string]int64, stop, cont time.Duration) {
+	f.t.Helper()
+	first := map[string]target.Record{}
+	for _, p := range f.target.Records() {
+		if p.From <= stop || !slices.Contains(mine, p.Session) {
+			continue
+		}
+		if _, ok := first[p.Session]; !ok {
+			first[p.Session] = p
+			if p.Instance != other.id || int64(p.Token) != tokens[p.Session]+1 {
+				f.t.Errorf("the first poll of %s after the stop is by %s with token %d, before %d", p.Session, p.Instance, p.Token, tokens[p.Session])
+			}
+		}
+		if p.Instance == frozen.id && int64(p.Token) <= tokens[p.Session]+1 {
+			f.t.Errorf("%s was polled %s after the node went on, with token %d", p.Session, p.From-cont, p.Token)
+		}
+	}
+}
+
+// lateAnswer checks that the answer to a poll that outlived its lease was no success.
+func (f *fleet) lateAnswer(n *node, id string, token int64) {
+	f.t.Helper()
+	about := n.all(func(l line) bool { return l.Session == id && l.Version == token })
+	started := slices.IndexFunc(about, event("poll.started"))
+	for started >= 0 {
+		next := slices.IndexFunc(about[started+1:], event("poll.started"))
+		if next < 0 {
+			break
+		}
+		started += 1 + next
+	}
+	for _, l := range about[started+1:] {
+		f.t.Logf("of the late answer: %s %s %s", l.Event, l.Reason, l.Error)
+		if l.Event == "poll.succeeded" {
+			f.t.Errorf("an answer after the lease's end passed for a success: %s", l.text)
+		}
+	}
+}

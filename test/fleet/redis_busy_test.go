@@ -99,7 +99,7 @@ func (f *errorFleet) misconf() (end func(), reply string) {
 func (f *errorFleet) short(begin func() (func(), string)) {
 	f.t.Helper()
 	before := f.holders()
-	w := check.Window{From: f.target.Now()}
+	w, began := check.Window{From: f.target.Now()}, time.Now()
 	end, _ := begin()
 	f.passes(w.From, f.plan.ttl/2)
 	end()
@@ -108,6 +108,11 @@ func (f *errorFleet) short(begin func() (func(), string)) {
 	w.To = f.target.Now()
 	if after := f.holders(); !maps.Equal(after, before) {
 		f.t.Errorf("half a TTL moved sessions: %v, before %v", after, before)
+	}
+	if lost := nodesTold(f.nodes, func(l line) bool {
+		return l.Time.After(began) && (l.Event == "lease.lost" || l.Event == "lease.expired")
+	}); lost > 0 {
+		f.t.Errorf("%d leases were given up for half a TTL of errors", lost)
 	}
 	f.pass("half a TTL", check.AcquiredOnce(f.history(), f.ids, w, len(f.ids)).Err())
 }
