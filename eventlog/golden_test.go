@@ -105,6 +105,10 @@ var golden = []struct {
 		`{"level":"debug","event":"lease.renewed","endpoint_id":"s1","version":7}`,
 	},
 	{
+		eventlog.LeaseRenewed{Session: "s1", Version: 7, Holder: "w1"},
+		`{"level":"debug","event":"lease.renewed","endpoint_id":"s1","version":7,"holder":"w1"}`,
+	},
+	{
 		eventlog.LeaseRenewFailed{Session: "s1", Version: 7, Err: errBoom, Remaining: 18 * time.Second},
 		`{"level":"warn","event":"lease.renew_failed","endpoint_id":"s1","version":7,"remaining_ms":18000,"error":"boom"}`,
 	},

@@ -74,11 +74,16 @@ func (e LeaseReleased) fields(l *line) {
 type LeaseRenewed struct {
 	Session string
 	Version int64
+	// Holder is who has the lease, where that is not this node.
+	Holder string
 }
 
 func (LeaseRenewed) head() head { return head{Debug, "lease.renewed", "lease renewed"} }
 
-func (e LeaseRenewed) fields(l *line) { l.grant(e.Session, e.Version) }
+func (e LeaseRenewed) fields(l *line) {
+	l.grant(e.Session, e.Version)
+	l.opt("holder", e.Holder)
+}
 
 // LeaseRenewFailed says that the outcome of a renewal is unknown. No new poll
 // starts until one succeeds.

@@ -111,9 +111,7 @@ const byAPI = "api"
 func heldBy(o lease.Outcome) *problem {
 	p := newProblem(http.StatusConflict, "held by another", "")
 	p.HolderID, p.Version = o.Holder, new(int64(o.Token))
-	if o.Remaining != lease.NoExpiry {
-		p.retryAfter = max(o.Remaining, time.Millisecond)
-	}
+	p.retryAfter = max(o.Remaining, leastPause) // also where no end is known
 
 	return p
 }
@@ -184,27 +182,34 @@ func (a *api) read(d session.Document) (session.Session, error) {
 }
 
 // release ends the holder's lease. What it does not hold it need not release, so
-// that is well too, as often as it is asked.
+// that is well too, as often as it is asked. Of a session that was removed nothing is
+// left then.
 func (a *api) release(r *http.Request, id string) answer {
 	c, p := readRelease(r)
 	if p != nil {
 		return refuse(p)
 	}
+	docs, err := a.Store.Get(r.Context(), []string{id})
+	if err != nil {
+		return refuse(unknown(err))
+	}
+	removed := docs[0].Raw == nil && docs[0].Err == nil
 	done := answer{status: http.StatusNoContent}
-	g := lease.Grant{Session: id, Holder: c.HolderID}
+	g := lease.Grant{Session: id, Holder: c.HolderID} // token 0 is nobody's
 	if c.Version != nil {
 		g.Token = lease.Token(*c.Version)
 	} else {
 		rec := a.Store.Read(r.Context(), []string{id})[0]
 		switch {
-		case errors.Is(rec.Err, lease.ErrForeign), rec.Err == nil && rec.Holder != c.HolderID:
+		case errors.Is(rec.Err, lease.ErrForeign), rec.Err == nil && rec.Holder != c.HolderID && !removed:
 			return done
 		case rec.Err != nil:
 			return refuse(unknown(rec.Err))
+		case rec.Holder == c.HolderID:
+			g.Token = rec.Token
 		}
-		g.Token = rec.Token
 	}
-	switch err := a.end(r.Context(), g, byAPI, false); {
+	switch err := a.end(r.Context(), g, byAPI, removed); {
 	case err == nil, errors.Is(err, lease.ErrLost), errors.Is(err, lease.ErrForeign):
 		return done
 	default:

@@ -211,7 +211,7 @@ func TestALeaseWithoutExpiryIsShownAsSuch(t *testing.T) {
 		if got.ExpiresAt != nil || !strings.Contains(got.text, `"expires_at":null`) {
 			t.Error(got.text)
 		}
-		if got := b.want(http.StatusConflict, "POST", s1, asW2); got.HolderID != "w1" || retryAfter(got) != -1 {
+		if got := b.want(http.StatusConflict, "POST", s1, asW2); got.HolderID != "w1" || retryAfter(got) != 1 {
 			t.Errorf("%s, Retry-After %d", got.text, retryAfter(got))
 		}
 	})

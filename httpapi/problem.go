@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -24,18 +25,24 @@ type problem struct {
 	retryAfter time.Duration
 }
 
-// unknownPause is when a request is worth repeating whose outcome is unknown.
-const unknownPause = time.Second
+// leastPause is when a request is worth repeating that may do better soon.
+const leastPause = time.Second
 
+// newProblem makes a problem of the type that its title names.
 func newProblem(status int, title, detail string) *problem {
-	return &problem{Type: "about:blank", Title: title, Status: status, Detail: detail}
+	return &problem{Type: "urn:leasehold:problem:" + slug(title), Title: title, Status: status, Detail: detail}
+}
+
+// slug keeps the words of a title, with dashes between them.
+func slug(title string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(title), func(r rune) bool { return r < 'a' || r > 'z' }), "-")
 }
 
 // unknown says that Redis gave no answer that can be relied on. The lease may have
 // been taken, renewed or released all the same, so it never counts as free.
 func unknown(err error) *problem {
 	p := newProblem(http.StatusServiceUnavailable, "unknown, not free", err.Error())
-	p.retryAfter = unknownPause
+	p.retryAfter = leastPause
 
 	return p
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"leasehold/eventlog"
 	"leasehold/lease"
 )
 
@@ -222,6 +223,7 @@ func (a *api) extend(ctx context.Context, some []*renewal, ttl time.Duration) {
 		switch n := some[i]; {
 		case v.Err == nil:
 			n.body = held{HolderID: n.HolderID, Version: int64(n.grant.Token), ExpiresAt: after(sent, ttl)}
+			a.Log.Emit(eventlog.LeaseRenewed{Session: n.id, Version: int64(n.grant.Token), Holder: n.HolderID})
 		case errors.Is(v.Err, lease.ErrLost):
 			n.problem = n.lost(v.Holder)
 		case errors.Is(v.Err, lease.ErrForeign):

@@ -50,7 +50,8 @@ func badHolder(holder string) string {
 		return "has the form of a node's instance ID"
 	}
 	for _, r := range holder {
-		if !unicode.IsPrint(r) {
+		// Package json has put the replacement for what is no character.
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
 			return "has characters that can't be printed"
 		}
 	}
