@@ -168,9 +168,26 @@ func selectedDB(c *server.Peer) int {
 	if context.Kind() != reflect.Pointer || context.IsNil() {
 		return 0
 	}
-	field := context.Elem().FieldByName("selectedDB")
-	if !field.IsValid() || field.Kind() != reflect.Int {
+	index := dbField(context.Elem().Type())
+	if index < 0 {
 		return 0
 	}
-	return int(field.Int())
+	return int(context.Elem().Field(index).Int())
+}
+
+// dbFields remembers where a type has the database, as looking for it takes time.
+var dbFields sync.Map
+
+func dbField(t reflect.Type) int {
+	if index, ok := dbFields.Load(t); ok {
+		return index.(int)
+	}
+	index := -1
+	if t.Kind() == reflect.Struct {
+		if f, ok := t.FieldByName("selectedDB"); ok && f.Type.Kind() == reflect.Int {
+			index = f.Index[0]
+		}
+	}
+	dbFields.Store(t, index)
+	return index
 }
