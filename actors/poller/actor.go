@@ -27,6 +27,7 @@ type pollerActor struct {
 	hold      context.CancelFunc
 	abort     context.CancelFunc
 	done      chan struct{} // closed when the attempt in flight has ended
+	cut       *time.Timer   // ends its poll by a shorter timeout than it began with
 }
 
 // Receive implements actor.Actor.
@@ -53,7 +54,12 @@ func (p *pollerActor) handle(c actor.Context, message Message) {
 		p.apply(c, p.machine.onUpdate(m.Session, p.cell.Usable()))
 	case *Stop:
 		p.apply(c, p.machine.onStop(m.Abort))
+	case *overlong:
+		if p.done == m.done {
+			p.abort()
+		}
 	case *ran:
+		p.uncut()
 		p.hold, p.abort, p.done = nil, nil, nil
 		if m.kind == polled {
 			p.heard = m.start
@@ -74,6 +80,10 @@ func (p *pollerActor) apply(c actor.Context, e effect) {
 		p.start(c)
 	case hold:
 		p.hold()
+		if e.wait > 0 {
+			p.uncut()
+			p.cut = tree.Self(c).After(e.wait, &overlong{done: p.done})
+		}
 	case abort:
 		p.abort()
 	case end:
@@ -110,11 +120,19 @@ func (p *pollerActor) disarm() {
 	}
 }
 
+func (p *pollerActor) uncut() {
+	if p.cut != nil {
+		p.cut.Stop()
+		p.cut = nil
+	}
+}
+
 // quit is for an end that was not asked for by Stop: it waits for the poll, whose
 // context is canceled, so that nothing runs when the parent hears of the end.
 func (p *pollerActor) quit() {
 	p.machine.stopping = true
 	p.disarm()
+	p.uncut()
 	if p.abort != nil {
 		p.abort()
 		<-p.done

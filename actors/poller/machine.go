@@ -19,7 +19,7 @@ type machine struct {
 // effect is what the actor has to do.
 type effect struct {
 	do   action
-	wait time.Duration // for arm
+	wait time.Duration // for arm; for hold, how long the poll in flight may still last, zero: as it began
 }
 
 type action int
@@ -58,15 +58,23 @@ func (m *machine) onResume(usable bool) effect {
 }
 
 // onUpdate takes a changed document. With another interval the due time is
-// another, which Redis computes when asked.
+// another, which Redis computes when asked. An attempt under way has the old document:
+// it must not wait for the gate with it, nor for an answer longer than the new one says.
 func (m *machine) onUpdate(s session.Session, usable bool) effect {
-	ask := s.Interval != m.session.Interval
+	was := m.session
 	m.session = s
+	ask := s.Interval != was.Interval
 	switch {
-	case !ask:
+	case m.running && m.stopping:
 		return effect{}
-	case m.running: // it reckons with the old interval
-		m.ask = true
+	case m.running:
+		m.ask = m.ask || ask
+		e := effect{do: hold}
+		if s.Timeout < was.Timeout {
+			e.wait = s.Timeout
+		}
+		return e
+	case !ask:
 		return effect{}
 	default:
 		return m.onTick(usable)

@@ -108,8 +108,8 @@ func rows() []row {
 
 		{running, "tick", tickWhen(true), ignored, running},
 		{running, "resume", resumeWhen(true), ignored, running},
-		{running, "update", update(every, true), ignored, running},
-		{running, "update of the interval", update(time.Minute, true), ignored, edited(asking)},
+		{running, "update", update(every, true), effect{do: hold}, running},
+		{running, "update of the interval", update(time.Minute, true), effect{do: hold}, edited(asking)},
 		{running, "stop", stopBy(false), effect{do: hold}, stopping},
 		{running, "stop with abort", stopBy(true), effect{do: abort}, stopping},
 		{running, "polled", end1(done, true), slot, waiting},

@@ -11,7 +11,8 @@ import (
 //sumtype:decl
 type Message interface{ isMessage() }
 
-// Update gives the poller a changed document. It holds from the next poll on.
+// Update gives the poller a changed document. It holds from the next poll on; a shorter
+// timeout also ends the one in flight, counted anew, and the session is polled again.
 type Update struct{ Session session.Session }
 
 // Resume says that the lease cell may be usable again.
@@ -23,6 +24,10 @@ type Stop struct{ Abort bool }
 
 // tick is the slot's timer.
 type tick struct{ seq uint64 }
+
+// overlong says that the poll of that attempt has lasted for the timeout of a document
+// that came meanwhile.
+type overlong struct{ done chan struct{} }
 
 // ran is the end of an attempt.
 type ran struct {
@@ -52,6 +57,8 @@ func (*Resume) isMessage() {}
 func (*Stop) isMessage()   {}
 func (*tick) isMessage()   {}
 func (*ran) isMessage()    {}
+
+func (*overlong) isMessage() {}
 
 // Failed tells the parent that a poll failed whose session wants its lease
 // released then. RetryIn is when the fleet will retry.

@@ -410,6 +410,63 @@ var _ = Describe("a poller whose document changes", func() {
 		})
 	})
 
+	It("does not wait for the gate with the old document", func() {
+		run(func(g Gomega, b *bench) {
+			g.Expect(b.deps.Gate.Acquire(context.Background(), 10)).To(Succeed())
+			b.start(doc(), 0)
+			bubble.Sleep(time.Second)
+			s := doc()
+			s.URL = "http://192.0.2.2/"
+			b.tell(&poller.Update{Session: s})
+			bubble.Sleep(time.Second)
+			g.Expect(b.stub.see().begins).To(BeEmpty())
+			b.deps.Gate.Release(10)
+			bubble.Sleep(time.Second)
+			g.Expect(b.stub.see().jobs).To(HaveLen(1))
+			g.Expect(b.stub.see().jobs[0].Session.URL).To(Equal(s.URL))
+		})
+	})
+
+	It("does not wait for an answer longer than a shorter timeout says, and polls again", func() {
+		run(func(g Gomega, b *bench) {
+			s := doc()
+			s.Timeout = time.Hour
+			b.stub.poll = takes(time.Hour)
+			b.start(s, 0)
+			bubble.Sleep(4 * time.Second)
+			s.Timeout = 5 * time.Second
+			b.tell(&poller.Update{Session: s})
+			bubble.Sleep(5*time.Second - 1)
+			g.Expect(b.stub.see().polls).To(HaveLen(1))
+			bubble.Sleep(2)
+			g.Expect(b.at(b.stub.see().ends)).To(Equal(seconds(9)))
+			g.Expect(b.at(b.stub.see().polls)).To(Equal(seconds(0, 9)))
+			g.Expect(b.stub.see().together).To(Equal(1))
+			g.Expect(b.stub.see().jobs[1].Session.Timeout).To(Equal(5 * time.Second))
+			bubble.Sleep(time.Second)
+			g.Expect(b.stub.see().flying).To(Equal(1), "the new poll has a limit of its own")
+		})
+	})
+
+	It("lets a shorter timeout that came during a poll not end the next one", func() {
+		run(func(g Gomega, b *bench) {
+			s := doc()
+			s.Timeout = time.Hour
+			b.stub.poll = takes(6 * time.Second)
+			b.start(s, 0)
+			bubble.Sleep(4 * time.Second)
+			s.Timeout = 8 * time.Second
+			b.tell(&poller.Update{Session: s})
+			bubble.Sleep(14 * time.Second)
+			seen := b.stub.see()
+			g.Expect(seen.polls).To(HaveLen(2))
+			g.Expect(seen.ends).To(HaveLen(2))
+			for i := range 2 {
+				g.Expect(seen.ends[i].Sub(seen.polls[i])).To(Equal(6 * time.Second))
+			}
+		})
+	})
+
 	It("uses the new document from the next poll on, without a poll in between", func() {
 		run(func(g Gomega, b *bench) {
 			b.start(doc(), 0)
