@@ -129,7 +129,7 @@ func refusal(err error) bool {
 	}
 	for _, passing := range []string{
 		"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "OOM",
-		"MISCONF", "ERR max number of clients", "max number of clients",
+		"MISCONF", "ERR max number of clients", "max number of clients", "NOAUTH", "WRONGPASS",
 	} {
 		if strings.HasPrefix(err.Error(), passing) {
 			return false

@@ -247,3 +247,21 @@ func TestOverflow(t *testing.T) {
 	cancel()
 	g.Expect(<-done).To(gomega.Succeed())
 }
+
+// A password that is asked for and is not any more: what was refused meanwhile is had
+// again at once, and not after the pause for what is refused for good.
+func TestPasswordComesAndGoes(t *testing.T) {
+	_, c, h := started(t)
+	admin := c.Conn()
+	defer func() { _ = admin.Close() }()
+	must(t, admin.ConfigSet(t.Context(), "requirepass", "rotated").Err())
+	h.forget()
+	must(t, admin.Do(t.Context(), "CLIENT", "KILL", "TYPE", "pubsub").Err())
+	must(t, admin.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Err())
+	await(t, 5*time.Second, "loss", func() bool { return !h.listener.Healthy() })
+	time.Sleep(time.Second) // it tries in vain
+	must(t, admin.ConfigSet(t.Context(), "requirepass", "").Err())
+	took := await(t, 5*time.Second, "healthy", h.listener.Healthy)
+	t.Logf("healthy %s after the password was taken back", took)
+	await(t, time.Second, "gap", func() bool { return len(h.gaps()) > 0 })
+}
