@@ -22,6 +22,8 @@ type campaign struct {
 	Shrink  time.Duration // for each class of violation
 	Keep    string        // where failures are kept; empty: nowhere
 	Out     io.Writer
+
+	scenario func(seed uint64) Scenario // nil: drawn
 }
 
 const (
@@ -63,7 +65,10 @@ func (c campaign) run() *report {
 }
 
 func (c campaign) draw(seed uint64) Scenario {
-	if c.Profile != "" {
+	switch {
+	case c.scenario != nil:
+		return c.scenario(seed)
+	case c.Profile != "":
 		return DrawAs(seed, c.Profile)
 	}
 	return Draw(seed)

@@ -8,17 +8,17 @@ import (
 
 // Draw makes a scenario out of a seed: always the same one.
 func Draw(seed uint64) Scenario {
-	rnd := rand.New(rand.NewPCG(seed, 0))
-	return DrawAs(seed, profiles()[pick(rnd, []int{2, 3, 5})])
+	rnd := newRand(seed)
+	return DrawAs(seed, profiles()[pick(rnd, []int{1, 2, 5})])
 }
 
 // DrawAs is Draw for one profile.
 func DrawAs(seed uint64, profile string) Scenario {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	t := drawTimings(rnd, profile)
-	s := Scenario{
-		Seed: seed, Timings: t,
-		Nodes: 3 + rnd.IntN(5), Sessions: skewed(rnd, 20, 200),
+	s := Scenario{Seed: seed, Timings: t, Nodes: 3 + rnd.IntN(5), Sessions: skewed(rnd, 20, 200)}
+	if profile == dense { // an hour of which is dear
+		s.Sessions = 20 + s.Sessions/5
 	}
 	end := Span(0)
 	s.quiet(&end) // the start
@@ -99,3 +99,5 @@ func pick(rnd *rand.Rand, weights []int) int {
 	}
 	return len(weights) - 1
 }
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }

@@ -36,8 +36,8 @@ func drawTimings(rnd *rand.Rand, profile string) Timings {
 		t.Canary, t.Sweep, t.Tick = Span(2*time.Second), Span(10*time.Second), Span(20*time.Millisecond)
 	default:
 		t.LeaseTTL = seconds(rnd, 60, 120)
-		t.Shortest, t.Longest = seconds(rnd, 60, 120), seconds(rnd, 180, 900)
-		t.Reconcile = seconds(rnd, 20, 60)
+		t.Shortest, t.Longest = seconds(rnd, 120, 240), seconds(rnd, 300, 1200)
+		t.Reconcile = seconds(rnd, 60, 120)
 		t.Canary, t.Sweep, t.Tick = Span(10*time.Second), Span(60*time.Second), Span(50*time.Millisecond)
 	}
 	t.RenewInterval = t.LeaseTTL / Span(2+rnd.IntN(3))

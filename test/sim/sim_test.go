@@ -83,9 +83,13 @@ func TestDraw(t *testing.T) {
 	fmt.Printf("%s", s.text())
 }
 
-// TestSmoke runs a few seeds that are always the same.
+// TestSmoke runs the first storms of a few small fleets that are always the same.
 func TestSmoke(t *testing.T) {
-	conduct(t, campaign{First: 1, Seeds: 10, Shrink: time.Minute})
+	conduct(t, campaign{First: 1, Seeds: 8, Shrink: time.Minute, scenario: func(seed uint64) Scenario {
+		s := Draw(seed)
+		s.Sessions = min(s.Sessions, 20)
+		return s.cut(s.Calms[min(2, len(s.Calms)-1)].Until)
+	}})
 }
 
 // TestSim runs as many seeds as there is time for: see make sim.

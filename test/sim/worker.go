@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -139,37 +140,42 @@ func work(run func(job) Verdict) error {
 // tailSize is how much output of a worker is kept.
 const tailSize = 256 << 10
 
-// tail keeps the end of what is written to it, and the reason of a crash.
+// crashes begin what a Go process says when it ends by itself.
+var crashes = regexp.MustCompile(`(?m)^(panic: |fatal error: )`)
+
+// tail keeps the end of what is written to it; after a crash, all from there on.
 type tail struct {
-	mu    sync.Mutex
-	buf   []byte
-	crash string
+	mu      sync.Mutex
+	buf     []byte
+	crashed bool
 }
 
 // Write implements io.Writer.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for line := range strings.Lines(string(p)) {
-		if t.crash == "" && (strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")) {
-			t.crash = strings.TrimSpace(line)
-			t.buf = nil // what follows is the stack
-		}
-	}
 	t.buf = append(t.buf, p...)
-	if over := len(t.buf) - tailSize; over > 0 && t.crash == "" {
+	if t.crashed {
+		return len(p), nil
+	}
+	if at := crashes.FindIndex(t.buf); at != nil {
+		t.crashed = true
+		t.buf = t.buf[at[0]:]
+	} else if over := len(t.buf) - tailSize; over > 0 {
 		t.buf = t.buf[over:]
 	}
 	return len(p), nil
 }
 
+// reason is how the process explained its end.
 func (t *tail) reason() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.crash == "" {
+	if !t.crashed {
 		return "without a word"
 	}
-	return t.crash
+	line, _, _ := strings.Cut(string(t.buf), "\n")
+	return line
 }
 
 func (t *tail) lines() []string {
