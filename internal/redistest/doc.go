@@ -17,7 +17,10 @@
 // # Not promised
 //
 // miniredis is no Redis: it has no keyspace notifications, no CONFIG and no INFO
-// server; the conformance suite of package leasetest says what else differs.
+// server; the conformance suite of package leasetest says what else differs. Over
+// a link no command may block (BLPOP, XREAD BLOCK): a client's own goroutine carries
+// its commands out. Scripts and subscriptions are carried out beside miniredis, with
+// its answers but faster ([Mini.Hook]); PUBSUB does not count such subscriptions.
 //
 // # On failure
 //
