@@ -25,7 +25,7 @@ type document struct {
 }
 
 // polled says whether a node may poll it.
-func (d document) polled() bool { return !d.Paused && !d.Broken && d.Kind != "external" }
+func (d *document) polled() bool { return !d.Paused && !d.Broken && d.Kind != "external" }
 
 // newDocument draws the i-th document that a scenario makes. It depends on nothing
 // else, so that fewer sessions or faults leave the others as they were.
@@ -68,7 +68,7 @@ func (d *document) redraw(rnd *rand.Rand, t Timings) {
 }
 
 // text is what is stored.
-func (d document) text() string {
+func (d *document) text() string {
 	if d.Broken {
 		return "{" + d.ID
 	}

@@ -21,14 +21,14 @@ func DrawAs(seed uint64, profile string) Scenario {
 		s.Sessions = 20 + s.Sessions/5
 	}
 	end := Span(0)
-	s.quiet(&end) // the start
+	quiet(&s, &end) // the start
 	for range 3 + rnd.IntN(4) {
-		s.storm(rnd, &end)
-		s.quiet(&end)
+		storm(&s, rnd, &end)
+		quiet(&s, &end)
 		if rnd.IntN(2) == 0 { // one change of membership, and nothing else
 			kind := []string{"join", "drain", "kill"}[rnd.IntN(3)]
 			s.Faults = append(s.Faults, Fault{At: end, Kind: kind, Which: rnd.Uint32()})
-			s.quiet(&end)
+			quiet(&s, &end)
 		}
 	}
 	s.Length = end
@@ -36,14 +36,14 @@ func DrawAs(seed uint64, profile string) Scenario {
 }
 
 // quiet appends a calm.
-func (s *Scenario) quiet(end *Span) {
+func quiet(s *Scenario, end *Span) {
 	calm := Calm{At: *end + 1, Until: *end + s.Timings.settle() + 2*s.Timings.Longest}
 	s.Calms = append(s.Calms, calm)
 	*end = calm.Until + Span(time.Second)
 }
 
 // storm appends faults that overlap.
-func (s *Scenario) storm(rnd *rand.Rand, end *Span) {
+func storm(s *Scenario, rnd *rand.Rand, end *Span) {
 	ttl := s.Timings.LeaseTTL
 	length := between(rnd, 2*ttl, 20*ttl)
 	kinds := kinds()

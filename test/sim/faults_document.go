@@ -2,14 +2,15 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strconv"
 )
 
 // Bounds of the sessions in a fleet, so that an hour stays comparable.
 const (
-	fewest   = 5
-	crowd    = 220
-	thousand = 1500
+	fewest    = 5
+	crowd     = 220
+	thousands = 2000
 )
 
 // documentKinds are edits by the fleet's user.
@@ -78,11 +79,26 @@ func onDocument(name string, weight int, set func(d *document, on bool)) kind {
 	}}
 }
 
-func (w *world) exists(d *document) bool {
-	for _, other := range w.docs {
-		if other == d {
-			return true
+func (w *world) exists(d *document) bool { return slices.Contains(w.docs, d) }
+
+// crowded is a rare flood of documents that goes away again.
+func crowded() kind {
+	return kind{"thousands at once", 1, func(rnd *rand.Rand, _ Timings, f *Fault) {
+		f.Count = skewed(rnd, 300, thousands)
+	}, func(w *world, f Fault) (string, func()) {
+		if len(w.docs) > crowd {
+			return "", nil
 		}
-	}
-	return false
+		came := make([]*document, f.Count)
+		for i := range came {
+			came[i] = w.addDocument()
+		}
+		return strconv.Itoa(f.Count), func() {
+			for _, d := range came {
+				if w.exists(d) {
+					w.removeDocument(d)
+				}
+			}
+		}
+	}}
 }

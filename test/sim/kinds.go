@@ -13,6 +13,9 @@ type kind struct {
 	do func(w *world, f Fault) (hit string, ended func())
 }
 
+// rare is by how much what is dear comes less often.
+const rare = 40
+
 // kinds are all sorts of trouble.
 func kinds() []kind {
 	var all []kind
@@ -22,7 +25,11 @@ func kinds() []kind {
 	all = append(all, redisKinds()...)
 	all = append(all, keyKinds()...)
 	all = append(all, documentKinds()...)
-	return append(all, targetKinds()...)
+	all = append(all, targetKinds()...)
+	for i := range all {
+		all[i].weight *= rare
+	}
+	return append(all, crowded())
 }
 
 func kindOf(name string) (kind, bool) {

@@ -51,7 +51,7 @@ func (p *pool) close() {
 
 // fails runs a scenario some times at once, and returns a verdict with a violation
 // of the class, if any run gives one.
-func (p *pool) fails(do job, class_ string, tries int) (Verdict, bool) {
+func (p *pool) fails(do job, kind string, tries int) (Verdict, bool) {
 	var found atomic.Pointer[Verdict]
 	var runs sync.WaitGroup
 	for range tries {
@@ -59,7 +59,7 @@ func (p *pool) fails(do job, class_ string, tries int) (Verdict, bool) {
 			if found.Load() != nil {
 				return
 			}
-			if v := p.run(do); v.Violation != "" && class(v.Violation) == class_ {
+			if v := p.run(do); v.Violation != "" && class(v.Violation) == kind {
 				found.Store(&v)
 			}
 		})
@@ -73,7 +73,7 @@ func (p *pool) fails(do job, class_ string, tries int) (Verdict, bool) {
 
 // shrinker returns how shrink tries candidates: each some times, all at once, the
 // first one that fails wins. After the deadline nothing fails any more.
-func (p *pool) shrinker(class_ string, tries int, deadline time.Time) tryAll {
+func (p *pool) shrinker(kind string, tries int, deadline time.Time) tryAll {
 	return func(candidates []Scenario) int {
 		for from := 0; from < len(candidates); from += p.size {
 			if time.Now().After(deadline) {
@@ -83,7 +83,7 @@ func (p *pool) shrinker(class_ string, tries int, deadline time.Time) tryAll {
 			failed := make([]bool, len(part))
 			var runs sync.WaitGroup
 			for i, c := range part {
-				runs.Go(func() { _, failed[i] = p.fails(job{Scenario: c}, class_, tries) })
+				runs.Go(func() { _, failed[i] = p.fails(job{Scenario: c}, kind, tries) })
 			}
 			runs.Wait()
 			for i, f := range failed {

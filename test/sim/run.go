@@ -3,7 +3,6 @@ package sim
 import (
 	"container/heap"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/onsi/gomega"
@@ -105,8 +104,9 @@ func (w *world) play(j referee) error {
 			j.calm()
 		}
 		bubble.Sleep(0)
-		if j.step(); j.err() != nil {
-			return fmt.Errorf("%w", j.err())
+		j.step()
+		if err := j.err(); err != nil {
+			return err
 		}
 	}
 	return nil
