@@ -5,6 +5,7 @@ import (
 	"github.com/asynkron/protoactor-go/extensions"
 )
 
+//nolint:gochecknoglobals // the library numbers the kinds of extensions once a process
 var holderID = extensions.NextExtensionID()
 
 // holder is the extension of an actor system whose actors can be held up.

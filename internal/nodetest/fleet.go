@@ -3,6 +3,7 @@ package nodetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -63,7 +64,7 @@ func New(g gomega.Gomega, change ...func(*Options)) *Fleet {
 func (f *Fleet) Hook(h server.Hook) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.hooks = append(f.hooks[:len(f.hooks):len(f.hooks)], h)
+	f.hooks = append(slices.Clip(f.hooks), h)
 }
 
 func (f *Fleet) hook(c *server.Peer, cmd string, args ...string) bool {

@@ -201,7 +201,7 @@ var _ = Describe("the Redis of a fleet", func() {
 			bubble.Sleep(ttl)
 			g.Expect(f.Owners()).To(Equal(owners))
 			g.Expect(f.Tokens()).To(Equal(tokens))
-			g.Expect(len(a.Log.Events("events.subscribed"))).To(Equal(2), "flags are set anew")
+			g.Expect(a.Log.Events("events.subscribed")).To(HaveLen(2), "flags are set anew")
 		})
 	})
 

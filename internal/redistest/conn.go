@@ -50,10 +50,8 @@ type segment struct {
 
 // session is the server's end of a connection. Only who delivers uses it.
 type session struct {
-	peer    *server.Peer
-	rest    []byte // the beginning of a command
-	db      string // selected
-	inMulti bool
+	peer *server.Peer
+	rest []byte // the beginning of a command
 }
 
 func newConn(l *Link, number int) *conn {
@@ -350,10 +348,10 @@ func (c *conn) hangUp() {
 }
 
 // LocalAddr implements net.Conn.
-func (c *conn) LocalAddr() net.Addr { return addr{} }
+func (*conn) LocalAddr() net.Addr { return addr{} }
 
 // RemoteAddr implements net.Conn.
-func (c *conn) RemoteAddr() net.Addr { return addr{} }
+func (*conn) RemoteAddr() net.Addr { return addr{} }
 
 // SetDeadline implements net.Conn.
 func (c *conn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
@@ -370,7 +368,7 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 }
 
 // SetWriteDeadline implements net.Conn: writing takes no time.
-func (c *conn) SetWriteDeadline(time.Time) error { return nil }
+func (*conn) SetWriteDeadline(time.Time) error { return nil }
 
 type addr struct{}
 

@@ -57,7 +57,7 @@ func (p *pubsub) hook(c *server.Peer, cmd string, args []string, publish func(ch
 		return false
 	}
 	if cmd == "PING" {
-		c.WriteRaw(string(appendStrings(nil, "pong", strings.Join(args, " "))))
+		c.WriteRaw(string(list("pong", strings.Join(args, " "))))
 	} else {
 		c.WriteError("ERR Can't execute '" + strings.ToLower(cmd) +
 			"': only (P)SUBSCRIBE / (P)UNSUBSCRIBE / PING / QUIT are allowed in this context")
@@ -74,13 +74,13 @@ func (p *pubsub) subscribe(c *server.Peer, cmd string, names []string) {
 		p.byPeer[c] = s
 		p.subs = append(p.subs, s)
 	}
-	list := &s.channels
+	have := &s.channels
 	if cmd == "PSUBSCRIBE" {
-		list = &s.patterns
+		have = &s.patterns
 	}
 	for _, name := range names {
-		if !slices.Contains(*list, name) {
-			*list = append(*list, name)
+		if !slices.Contains(*have, name) {
+			*have = append(*have, name)
 		}
 		c.WriteRaw(confirmation(cmd, name, s.count()))
 	}
@@ -93,15 +93,15 @@ func (p *pubsub) unsubscribe(c *server.Peer, cmd string, names []string) bool {
 	if !ok {
 		return false
 	}
-	list := &s.channels
+	have := &s.channels
 	if cmd == "PUNSUBSCRIBE" {
-		list = &s.patterns
+		have = &s.patterns
 	}
 	if len(names) == 0 {
-		names = slices.Clone(*list)
+		names = slices.Clone(*have)
 	}
 	for _, name := range names {
-		*list = slices.DeleteFunc(*list, func(n string) bool { return n == name })
+		*have = slices.DeleteFunc(*have, func(n string) bool { return n == name })
 		c.WriteRaw(confirmation(cmd, name, s.count()))
 	}
 	if len(names) == 0 {
@@ -136,12 +136,12 @@ func (p *pubsub) publish(channel, message string) int {
 	for _, s := range p.subs {
 		heard := n
 		if slices.Contains(s.channels, channel) {
-			s.peer.WriteRaw(string(appendStrings(nil, "message", channel, message)))
+			s.peer.WriteRaw(string(list("message", channel, message)))
 			n++
 		}
 		for _, pattern := range s.patterns {
 			if glob(pattern, channel) {
-				s.peer.WriteRaw(string(appendStrings(nil, "pmessage", pattern, channel, message)))
+				s.peer.WriteRaw(string(list("pmessage", pattern, channel, message)))
 				n++
 			}
 		}
@@ -153,14 +153,14 @@ func (p *pubsub) publish(channel, message string) int {
 }
 
 func confirmation(cmd, name string, count int) string {
-	b := appendStrings([]byte(nil), strings.ToLower(cmd), name)
+	b := list(strings.ToLower(cmd), name)
 	b[1] = '3'
 	return string(b) + ":" + strconv.Itoa(count) + "\r\n"
 }
 
-// appendStrings appends a list of strings as the protocol has it; at most nine.
-func appendStrings(b []byte, values ...string) []byte {
-	b = append(b, '*', byte('0'+len(values)), '\r', '\n')
+// list is a list of at most nine strings as the protocol has it.
+func list(values ...string) []byte {
+	b := []byte{'*', byte('0' + len(values)), '\r', '\n'}
 	for _, v := range values {
 		b = append(b, '$')
 		b = strconv.AppendInt(b, int64(len(v)), 10)

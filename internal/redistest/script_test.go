@@ -51,7 +51,7 @@ var _ = Describe("scripts", func() {
 	ctx := context.Background()
 	for name, script := range cases {
 		It("answers as miniredis does: "+name, func() {
-			inBubble(func(g Gomega, m *redistest.Mini, l *redistest.Link) {
+			inBubble(func(g Gomega, _ *redistest.Mini, l *redistest.Link) {
 				plain := miniredis.NewMiniRedis()
 				defer plain.Close()
 				o := redistest.Options("127.0.0.1:6379")

@@ -48,6 +48,8 @@ type Emulator struct {
 	srv     *server.Server
 	options Options
 
+	dbFields sync.Map // by type
+
 	mu      sync.Mutex // guards the fields below
 	life    life
 	fate    Fate
@@ -139,7 +141,7 @@ func (e *Emulator) hook(c *server.Peer, cmd string, args ...string) bool {
 	}
 	ops := opsOf(cmd, args)
 	known := e.srv.IsRegisteredCommand(cmd)
-	db, now := selectedDB(c), time.Now()
+	db, now := e.selectedDB(c), time.Now()
 	e.mu.Lock()
 	if known {
 		e.seen++
@@ -163,23 +165,22 @@ func (e *Emulator) hook(c *server.Peer, cmd string, args ...string) bool {
 
 // selectedDB reads the connection's database out of miniredis' private context,
 // which has no other door. Where it is not found, the database is 0.
-func selectedDB(c *server.Peer) int {
+func (e *Emulator) selectedDB(c *server.Peer) int {
 	context := reflect.ValueOf(c.Ctx)
 	if context.Kind() != reflect.Pointer || context.IsNil() {
 		return 0
 	}
-	index := dbField(context.Elem().Type())
+	index := e.dbField(context.Elem().Type())
 	if index < 0 {
 		return 0
 	}
 	return int(context.Elem().Field(index).Int())
 }
 
-// dbFields remembers where a type has the database, as looking for it takes time.
-var dbFields sync.Map
-
-func dbField(t reflect.Type) int {
-	if index, ok := dbFields.Load(t); ok {
+// dbField says where a type has the database, and remembers it, as looking for it
+// takes time.
+func (e *Emulator) dbField(t reflect.Type) int {
+	if index, ok := e.dbFields.Load(t); ok {
 		return index.(int)
 	}
 	index := -1
@@ -188,6 +189,6 @@ func dbField(t reflect.Type) int {
 			index = f.Index[0]
 		}
 	}
-	dbFields.Store(t, index)
+	e.dbFields.Store(t, index)
 	return index
 }
