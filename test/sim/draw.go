@@ -25,9 +25,9 @@ func DrawAs(seed uint64, profile string) Scenario {
 	for range 3 + rnd.IntN(4) {
 		storm(&s, rnd, &end)
 		quiet(&s, &end)
-		if rnd.IntN(2) == 0 { // one change of membership, and nothing else
-			kind := []string{"join", "drain", "kill"}[rnd.IntN(3)]
-			s.Faults = append(s.Faults, Fault{At: end, Kind: kind, Which: rnd.Uint32()})
+		if rnd.IntN(2) == 0 { // one change of membership, or forged events, and nothing else
+			kind := []string{"join", "drain", "kill", "events forged"}[rnd.IntN(4)]
+			s.Faults = append(s.Faults, Fault{At: end, Kind: kind, Which: rnd.Uint32() &^ 3, Count: 50}) // expired, and of many
 			quiet(&s, &end)
 		}
 	}

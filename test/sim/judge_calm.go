@@ -12,8 +12,8 @@ type scene struct {
 	nodes  []string          // that live
 	leases map[string]string // the holder by session, as Redis has it
 	beats  []string          // instances with a heartbeat
-	// still is since when all must hold: everything had time to settle before.
-	still time.Time
+	// settled is since when all must hold: everything had time to settle before.
+	settled time.Time
 	// change is the only thing that happened since the last calm, nil if there was
 	// more or nothing.
 	change *change
@@ -45,7 +45,7 @@ func (j *judge) judgeCalm(s scene) {
 	known := map[string]bool{}
 	for _, d := range s.docs {
 		known[d.id] = true
-		if d.changed.After(s.still) {
+		if d.changed.After(s.settled) {
 			continue
 		}
 		if d.polled {
@@ -66,7 +66,7 @@ func (j *judge) judgeCalm(s scene) {
 // idle checks a session that nobody may poll.
 func (j *judge) idle(s scene, id, why string) {
 	l := j.ledger(id)
-	if n := len(l.polls); n > 0 && l.polls[n-1].Start.After(s.still) {
+	if n := len(l.polls); n > 0 && l.polls[n-1].Start.After(s.settled) {
 		j.convict(l, "idle", "%s polls a session that is %s", l.polls[n-1].Instance, why)
 	}
 	if holder := s.leases[id]; holder != "" {
@@ -80,10 +80,10 @@ func (j *judge) alive(s scene, d sessionDoc, lives map[string]bool) {
 	if holder := s.leases[d.id]; !lives[holder] {
 		j.convict(l, "liveness", "%q has the lease, of the nodes that live %v", holder, lives)
 	}
-	if g := l.current(); g != nil && g.begun.After(s.still) && !d.release {
+	if g := l.current(); g != nil && g.begun.After(s.settled) && !d.release {
 		j.convict(l, "liveness", "%s acquired the lease without a cause", g.holder)
 	}
-	j.rhythm(l, d, s.still, slack)
+	j.rhythm(l, d, s.settled, slack)
 }
 
 // rhythm checks that each poll that was due since a moment came, in time, and no

@@ -9,7 +9,7 @@ import (
 type truth struct {
 	holder string
 	token  int64
-	left   time.Duration // of the lease
+	left   time.Duration // of the lease; zero: it has no expiry
 }
 
 // compareOne checks that the ledger knows what Redis has: the judge of the judge. It
@@ -25,15 +25,16 @@ func (j *judge) compareOne(l *ledger, t truth) {
 		j.doubt(l, excused, "judge", "the counter is %d, not %d", t.token, l.counter)
 	}
 	l.counter, l.known = t.token, t.token != 0
-	switch alive := g != nil && g.alive(now); {
+	same := g != nil && g.holder == t.holder && (g.token == t.token || g.token == unknown || t.token == 0)
+	switch {
 	case t.holder == "" && (g == nil || !g.sure(now)):
-	case alive && g.holder == t.holder && (g.token == t.token || g.token == unknown || t.token == 0):
+	case same && (g.alive(now) || t.left == 0): // without expiry: a fault's doing, checked where it was done
 	case t.holder == "":
 		j.doubt(l, excused, "judge", "the lease of %s should be there", g.holder)
 		g.ended = now
 	default:
 		j.doubt(l, excused, "judge", "the lease is that of %s (token %d)", t.holder, t.token)
-		if g == nil || g.holder != t.holder || g.token != t.token {
+		if !same {
 			j.follow(l, t)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 // change is one change of membership, in a fleet that had settled and with no other
 // trouble before everything had settled again.
 type change struct {
-	kind string // join, kill or drain
+	kind string // join, kill or drain, or one of the troubles that move nothing
 	who  string
 	at   time.Time
 	from map[string]string // the owners before
@@ -31,6 +31,10 @@ func moveBound(n int) int { return int(1.6*float64(n)) + 4 }
 func (j *judge) moved(s scene) {
 	c := s.change
 	if c == nil {
+		return
+	}
+	if moveNothing[c.kind] {
+		j.unmoved(s, c)
 		return
 	}
 	lists := map[string]sessionDoc{}
@@ -63,6 +67,19 @@ func (j *judge) moved(s scene) {
 	}
 	if most := moveBound(least); moved > most {
 		j.convict(nil, "moves", "the %s of %s moved %d sessions of %d, at least %d had to", c.kind, c.who, moved, len(s.leases), least)
+	}
+}
+
+// moveNothing are troubles that are no cause to give up a lease.
+var moveNothing = map[string]bool{"events forged": true, "events lost": true, "events repeated": true, "scripts gone": true}
+
+// unmoved checks that no lease changed hands, or was even acquired anew.
+func (j *judge) unmoved(s scene, c *change) {
+	for id := range s.leases {
+		l := j.ledger(id)
+		if g := l.current(); g != nil && g.begun.After(c.at) {
+			j.convict(l, "events", "%s acquired the lease after %s, which is no cause", g.holder, c.kind)
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ func (b *bailiff) calm() {
 		return
 	}
 	t := b.w.scenario.Timings
-	s := scene{leases: b.leases(), still: time.Now().Add(-2 * t.Longest.D()), change: b.change()}
+	s := scene{leases: b.leases(), settled: time.Now().Add(-2 * t.Longest.D()), change: b.change()}
 	for _, d := range b.w.docs {
 		ttl := d.LeaseTTL
 		if ttl == 0 {
@@ -67,7 +67,10 @@ func (b *bailiff) change() *change {
 		return nil
 	}
 	a := b.w.applied[b.settled]
-	if a.Kind != "join" && a.Kind != "kill" && a.Kind != "drain" || a.Lasts != 0 {
+	switch {
+	case moveNothing[a.Kind]:
+	case a.Lasts == 0 && (a.Kind == "join" || a.Kind == "kill" || a.Kind == "drain"):
+	default:
 		return nil
 	}
 	return &change{kind: a.Kind, who: a.Hit, at: a.Begun, from: b.owners}

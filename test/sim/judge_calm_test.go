@@ -1,0 +1,215 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"leasehold/internal/nodetest"
+)
+
+// stage is a settled fleet by hand: nodes a, b and c, sessions s0 to s5 of 10 s, each
+// polled for a second at a time, which was watched for a minute.
+type stage struct {
+	*hand
+	scene
+}
+
+const (
+	stageSessions = 6
+	stageRounds   = 6
+)
+
+func stageOwner(i int) string { return string(rune('a' + i%3)) }
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	h := newHand(t)
+	s := &stage{hand: h, scene: scene{
+		nodes: []string{"a", "b", "c"}, beats: []string{"a", "b", "c"}, leases: map[string]string{},
+	}}
+	for i := range stageSessions {
+		id := fmt.Sprintf("s%d", i)
+		s.docs = append(s.docs, sessionDoc{id: id, polled: true, interval: 10 * time.Second, timeout: 5 * time.Second, ttl: handTTL})
+		s.leases[id] = stageOwner(i)
+		h.first(id, stageOwner(i), 100)
+	}
+	h.watch()
+	h.pass(time.Second)
+	s.settled = h.clock
+	start := h.clock
+	for round := range stageRounds {
+		h.clock = start.Add(time.Duration(round) * 10 * time.Second)
+		for i := range stageSessions {
+			id := fmt.Sprintf("s%d", i)
+			p := &nodetest.Poll{Session: id, Instance: stageOwner(i), Token: 100, Start: h.clock, Over: h.clock.Add(time.Second), OK: true}
+			h.ledger(id).polls = append(h.ledger(id).polls, p)
+			h.ledger(id).current().extended = h.clock
+		}
+	}
+	h.pass(9 * time.Second)
+	return s
+}
+
+// polls are those of a session.
+func (s *stage) polls(id string) *[]*nodetest.Poll { return &s.ledger(id).polls }
+
+// become is the one change of membership, which moves sessions from one to another.
+func (s *stage) become(kind, who string, moves map[string]string) {
+	s.change = &change{kind: kind, who: who, at: s.settled, from: maps.Clone(s.leases)}
+	for id, to := range moves {
+		g := s.ledger(id).current()
+		g.ended = s.settled.Add(time.Second)
+		s.ledger(id).grants = append(s.ledger(id).grants, &grant{
+			holder: to, token: 101, begun: g.ended.Add(time.Millisecond), extended: s.clock, ttl: handTTL,
+		})
+		s.leases[id] = to
+	}
+	s.settled = s.settled.Add(10 * time.Second) // it settles
+}
+
+// leave takes a node away.
+func (s *stage) leave(name string) {
+	var nodes []string
+	for _, n := range s.nodes {
+		if n != name {
+			nodes = append(nodes, n)
+		}
+	}
+	s.nodes, s.beats = nodes, nodes
+}
+
+func (s *stage) died() {
+	s.become("kill", "c", map[string]string{"s2": "a", "s5": "b"})
+	s.leave("c")
+}
+
+func TestCalms(t *testing.T) {
+	for name, c := range map[string]struct {
+		check string
+		spoil func(s *stage)
+	}{
+		"a fleet that has settled": {"", func(*stage) {}},
+
+		"a session that nobody polls any more": {"liveness", func(s *stage) { *s.polls("s1") = (*s.polls("s1"))[:4] }},
+		"a session that nobody ever polled":    {"liveness", func(s *stage) { *s.polls("s1") = nil }},
+		"a session without a lease":            {"liveness", func(s *stage) { delete(s.leases, "s1") }},
+		"a lease of a node that is dead":       {"liveness", func(s *stage) { s.leases["s1"] = "z" }},
+		"an owner that changed without a cause": {"liveness", func(s *stage) {
+			l := s.ledger("s1")
+			l.grants = append(l.grants, &grant{holder: "b", token: 101, begun: s.settled.Add(time.Second), extended: s.clock, ttl: handTTL})
+		}},
+
+		"a slot that was left out": {"rhythm", func(s *stage) {
+			p := s.polls("s1")
+			*p = append((*p)[:2:2], (*p)[3:]...)
+		}},
+		"a poll too many": {"rhythm", func(s *stage) {
+			p := s.polls("s1")
+			extra := *(*p)[2]
+			extra.Start, extra.Over = extra.Start.Add(5*time.Second), extra.Over.Add(5*time.Second)
+			*p = append((*p)[:3:3], append([]*nodetest.Poll{&extra}, (*p)[3:]...)...)
+		}},
+		"a late poll":                 {"rhythm", func(s *stage) { move(s, "s1", 3, 500*time.Millisecond) }},
+		"a poll a little late":        {"", func(s *stage) { move(s, "s1", 3, 300*time.Millisecond) }},
+		"an early poll":               {"rhythm", func(s *stage) { move(s, "s1", 3, -600*time.Millisecond) }},
+		"an overrun drops its slot":   {"", func(s *stage) { overrun(s, 15*time.Second); drop(s, 3) }},
+		"an overrun drops too many":   {"rhythm", func(s *stage) { overrun(s, 15*time.Second); drop(s, 3); drop(s, 3) }},
+		"a failed poll tried again":   {"", func(s *stage) { fail(s, 9*time.Second) }},
+		"a failed poll tried at once": {"rhythm", func(s *stage) { fail(s, 1100*time.Millisecond) }},
+
+		"a paused session that is left alone": {"", func(s *stage) { pause(s); delete(s.leases, "s1") }},
+		"a paused session that is polled":     {"idle", func(s *stage) { s.docs[1].polled = false; delete(s.leases, "s1") }},
+		"a paused session that is leased":     {"idle", func(s *stage) { pause(s) }},
+		"a session without document":          {"idle", func(s *stage) { s.docs = s.docs[1:] }},
+
+		"a node with too many":      {"balance", func(s *stage) { s.leases["s1"] = "a"; s.leases["s4"] = "a" }},
+		"a heartbeat of a dead one": {"heartbeats", func(s *stage) { s.beats = append(s.beats, "z") }},
+
+		"a death":                     {"", (*stage).died},
+		"a takeover that is too late": {"failover", func(s *stage) { s.died(); late(s, "s2", handTTL+takeover+1) }},
+		"a takeover just in time":     {"", func(s *stage) { s.died(); late(s, "s2", handTTL+takeover) }},
+
+		"a drain":                    {"", func(s *stage) { s.died(); s.change.kind = "drain" }},
+		"a drain that keeps a lease": {"drain", func(s *stage) { s.died(); s.change.kind = "drain"; s.ledger("s2").grants[0].ended = time.Time{} }},
+		"a lease that lies free":     {"drain", func(s *stage) { s.died(); s.change.kind = "drain"; late(s, "s2", time.Second+latest+1) }},
+		"leases that lie free a bit": {"drain", func(s *stage) {
+			s.died()
+			s.change.kind = "drain"
+			late(s, "s2", 1100*time.Millisecond)
+			late(s, "s5", 1100*time.Millisecond)
+		}},
+		"a join moves what it must": {"", func(s *stage) {
+			s.become("join", "c", map[string]string{"s2": "c", "s5": "c"})
+			s.change.from["s2"], s.change.from["s5"] = "a", "b"
+		}},
+		"forged events move nothing": {"", func(s *stage) { s.become("events forged", "expired", nil) }},
+		"forged events move a lease": {"events", func(s *stage) { s.become("events forged", "expired", map[string]string{"s1": "a", "s0": "b"}) }},
+		"forged events end a lease":  {"events", func(s *stage) { s.become("events forged", "expired", map[string]string{"s1": "b"}) }},
+		"a join moves half a fleet":  {"moves", func(s *stage) { overmove(s) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			c.spoil(s)
+			s.judgeCalm(s.scene)
+			s.step()
+			verdict(t, s.err(), c.check)
+		})
+	}
+}
+
+// move shifts a poll.
+func move(s *stage, id string, n int, d time.Duration) {
+	p := (*s.polls(id))[n]
+	p.Start, p.Over = p.Start.Add(d), p.Over.Add(d)
+}
+
+// overrun lets the third poll of s1 take longer.
+func overrun(s *stage, d time.Duration) {
+	p := (*s.polls("s1"))[2]
+	p.Over = p.Start.Add(d)
+}
+
+func drop(s *stage, n int) {
+	p := s.polls("s1")
+	*p = append((*p)[:n:n], (*p)[n+1:]...)
+}
+
+// fail lets the third poll of s1 fail, and the next come so long after its start.
+func fail(s *stage, next time.Duration) {
+	p := *s.polls("s1")
+	p[2].OK = false
+	for n := 3; n < stageRounds; n++ {
+		move(s, "s1", n, next-10*time.Second)
+	}
+}
+
+// pause is long ago.
+func pause(s *stage) {
+	s.docs[1].polled = false
+	*s.polls("s1") = nil
+}
+
+// late lets the present grant have begun so long after the change.
+func late(s *stage, id string, d time.Duration) {
+	g := s.ledger(id).current()
+	g.begun = s.change.at.Add(d)
+	s.settled = later(s.settled, g.begun.Add(time.Second))
+}
+
+// overmove is a fleet with thirty more sessions, of which a join moves 21, none of them to
+// the newcomer.
+func overmove(s *stage) {
+	moves := map[string]string{}
+	for i := range 30 {
+		id := fmt.Sprintf("x%d", i)
+		s.leases[id] = stageOwner(i)
+		s.first(id, stageOwner(i), 100)
+		if i < 21 {
+			moves[id] = stageOwner(i + 1)
+		}
+		s.docs = append(s.docs, sessionDoc{id: id, polled: true, changed: s.clock})
+	}
+	s.become("join", "z", moves)
+}

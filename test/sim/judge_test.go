@@ -1,0 +1,264 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// The judge must convict a history that is wrong, by the check that is meant for it,
+// and acquit the same one without the fault.
+func TestHistories(t *testing.T) {
+	for name, c := range map[string]struct {
+		check string // empty: nothing is wrong
+		play  func(h *hand)
+	}{
+		"two polls, a renewal, a move": {"", func(h *hand) {
+			h.whole("s", "a", 100, 1)
+			h.pass(8 * time.Second)
+			h.renew("s", "a", 100)
+			h.whole("s", "a", 100, 10_001)
+			h.release("s", "a", 100)
+			h.take("s", "b")
+			h.pass(10 * time.Second)
+			h.whole("s", "b", 101, 20_001)
+		}},
+		"a lease that ran out is taken over": {"", func(h *hand) {
+			h.pass(handTTL + blur)
+			h.take("s", "b")
+			h.whole("s", "b", 101, 1)
+		}},
+
+		"a poll beside another": {"two polls at once", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.poll("s", "a", 100)
+			h.pass(time.Second)
+			h.begin("s", "a", 100, 10_001)
+			h.poll("s", "a", 100)
+		}},
+		"a poll beside that of a process that stands still, within its trust": {"two polls at once", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.poll("s", "a", 100)
+			h.frozen["a"] = true
+			h.pass(time.Second)
+			h.meddle("DEL", leaseKey("s"))
+			h.take("s", "b")
+			h.begin("s", "b", 101, 10_001)
+			h.poll("s", "b", 101)
+		}},
+		"a poll beside that of a process that stands still, after its trust": {"", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.poll("s", "a", 100)
+			h.frozen["a"] = true
+			h.pass(handTTL + blur)
+			h.take("s", "b")
+			h.begin("s", "b", 101, 10_001)
+			h.poll("s", "b", 101)
+		}},
+		"a poll beside another after a restart that forgot": {"two polls at once", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.poll("s", "a", 100)
+			h.pass(time.Second)
+			h.another(truth{})
+			h.first("s", "b", 200)
+			h.begin("s", "b", 200, 0)
+			h.poll("s", "b", 200)
+		}},
+		"a poll beside another after a flush": {"", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.poll("s", "a", 100)
+			h.pass(time.Second)
+			h.meddle("FLUSHALL")
+			h.first("s", "b", 200)
+			h.begin("s", "b", 200, 0)
+			h.poll("s", "b", 200)
+		}},
+		"a poll beside one that began after the flush": {"two polls at once", func(h *hand) {
+			h.meddle("FLUSHALL")
+			h.pass(time.Second)
+			h.first("s", "a", 200)
+			h.begin("s", "a", 200, 0)
+			h.poll("s", "a", 200)
+			h.pass(time.Second)
+			h.begin("s", "a", 200, 1)
+			h.poll("s", "a", 200)
+		}},
+
+		"a poll at the end of its trust": {"", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.pass(handTTL - handMargin)
+			h.poll("s", "a", 100)
+		}},
+		"a poll after the end of its trust": {"fail closed", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.pass(handTTL - handMargin + 1)
+			h.poll("s", "a", 100)
+		}},
+		"a poll that outlives its trust": {"fail closed", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			p := h.poll("s", "a", 100)
+			h.pass(handTTL - handMargin + 1)
+			h.end(p)
+		}},
+		"a poll that outlives its trust, of a process that stood still": {"", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			p := h.poll("s", "a", 100)
+			h.frozen["a"] = true
+			h.pass(handTTL - handMargin + 1)
+			h.end(p)
+		}},
+		"a poll with a token that was never given": {"fail closed", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.start("s", 99)
+			h.poll("s", "a", 99)
+		}},
+		"a poll by another than the holder": {"fail closed", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.poll("s", "b", 100)
+		}},
+		"a poll after the lease was given back": {"fail closed", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.release("s", "a", 100)
+			h.poll("s", "a", 100)
+		}},
+		"a poll after the engine took the lease away": {"", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.meddle("DEL", leaseKey("s"))
+			h.take("s", "b")
+			h.poll("s", "a", 100)
+		}},
+
+		"a poll without begin": {"checked", func(h *hand) { h.poll("s", "a", 100) }},
+		"two polls of one begin": {"checked", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.end(h.poll("s", "a", 100))
+			h.poll("s", "a", 100)
+		}},
+		"begin passes with an old token":        {"begin", func(h *hand) { h.begin("s", "a", 99, 1) }},
+		"begin passes for another":              {"begin", func(h *hand) { h.begin("s", "b", 100, 1) }},
+		"begin passes after the lease ran out":  {"begin", func(h *hand) { h.pass(handTTL + blur); h.begin("s", "a", 100, 1) }},
+		"begin passes after the lease was back": {"begin", func(h *hand) { h.release("s", "a", 100); h.begin("s", "a", 100, 1) }},
+		"a slot is given twice": {"slot", func(h *hand) {
+			h.whole("s", "a", 100, 1)
+			h.begin("s", "a", 100, 1)
+		}},
+		"a slot is given again after it was given back": {"", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			at := h.clock
+			h.end(h.poll("s", "a", 100))
+			h.finish("s", "a", 100, at, 1)
+			h.begin("s", "a", 100, 1)
+		}},
+		"a result of a former holder": {"fence", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			at := h.clock
+			h.end(h.poll("s", "a", 100))
+			h.release("s", "a", 100)
+			h.take("s", "b")
+			h.finish("s", "a", 100, at, 10_001)
+		}},
+		"a result of an earlier start": {"fence", func(h *hand) {
+			at := h.clock
+			h.whole("s", "a", 100, 1)
+			h.begin("s", "a", 100, 10_001)
+			h.finish("s", "a", 100, at, 10_001)
+		}},
+
+		"an acquisition without a new token": {"token", func(h *hand) {
+			h.release("s", "a", 100)
+			h.run("acquire", "s", "b", "0", ms(handTTL), "")
+			h.inner("SET", leaseKey("s"), "b", "NX", "PX", ms(handTTL))
+			h.begin("s", "b", 100, 1)
+		}},
+		"a token that rises by two": {"token", func(h *hand) { h.inner("HINCRBY", stateKey("s"), "version", "2") }},
+		"a token that jumps": {"token", func(h *hand) {
+			h.release("s", "a", 100)
+			h.first("s", "b", 5000)
+		}},
+		"a token that falls after Redis forgot": {"token", func(h *hand) { h.another(truth{}); h.first("s", "b", 100) }},
+		"a token that rises after Redis forgot": {"", func(h *hand) { h.another(truth{}); h.first("s", "b", 101) }},
+		"a token that was lost is given again": {"", func(h *hand) {
+			h.release("s", "a", 100)
+			h.take("s", "b") // 101
+			h.another(truth{token: 100})
+			h.take("s", "c") // 101 again
+			h.whole("s", "c", 101, 1)
+		}},
+
+		"a lease that lives is acquired": {"stolen", func(h *hand) { h.pass(handTTL - blur - 1); h.take("s", "b") }},
+		"a release of another's lease":   {"release", func(h *hand) { h.release("s", "b", 99) }},
+		"a release by an old token":      {"release", func(h *hand) { h.release("s", "a", 99) }},
+		"a release while the poll goes on": {"release", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.poll("s", "a", 100)
+			h.release("s", "a", 100)
+		}},
+		"a renewal by another":   {"renewal", func(h *hand) { h.renew("s", "b", 100) }},
+		"a renewal that revives": {"renewal", func(h *hand) { h.pass(handTTL + blur); h.renew("s", "a", 100) }},
+		"a lease that a renewal makes": {"foreign", func(h *hand) {
+			h.run("renew", "s", ms(handTTL), "0", "a", "100", "")
+			h.inner("SET", leaseKey("s"), "a", "PX", ms(handTTL))
+		}},
+
+		"KEYS":                      {"foreign", func(h *hand) { h.send("KEYS", "poll:*") }},
+		"a heartbeat":               {"", func(h *hand) { h.send("SET", "poll:node:a", "1", "PX", "1000"); h.send("DEL", "poll:node:a") }},
+		"a document written":        {"foreign", func(h *hand) { h.send("SET", "session:s", "{}") }},
+		"a key of another's":        {"foreign", func(h *hand) { h.send("SET", "elsewhere", "1") }},
+		"all data removed":          {"foreign", func(h *hand) { h.send("FLUSHALL") }},
+		"a script on a document":    {"foreign", func(h *hand) { h.inner("DEL", "session:s") }},
+		"a lease of a foreign type": {"foreign", func(h *hand) { h.inner("HSET", leaseKey("s"), "a", "1") }},
+		"what the engine does":      {"", func(h *hand) { h.meddle("SET", "session:s", "{}"); h.meddle("KEYS", "*") }},
+
+		"Redis has what the ledger has": {"", func(h *hand) { h.compareOne(h.ledger("s"), truth{holder: "a", token: 100, left: handTTL}) }},
+		"Redis has another holder":      {"judge", func(h *hand) { h.compareOne(h.ledger("s"), truth{holder: "b", token: 100, left: handTTL}) }},
+		"Redis has no lease":            {"judge", func(h *hand) { h.compareOne(h.ledger("s"), truth{token: 100}) }},
+		"Redis has another counter":     {"judge", func(h *hand) { h.compareOne(h.ledger("s"), truth{holder: "a", token: 99, left: handTTL}) }},
+		"Redis has a lease that ran out": {"judge", func(h *hand) {
+			h.pass(handTTL + blur)
+			h.compareOne(h.ledger("s"), truth{holder: "a", token: 100, left: 1})
+		}},
+		"Redis lost what the engine took":  {"", func(h *hand) { h.meddle("DEL", leaseKey("s")); h.compareOne(h.ledger("s"), truth{token: 100}) }},
+		"Redis has a lease without expiry": {"", func(h *hand) { h.pass(time.Hour); h.compareOne(h.ledger("s"), truth{holder: "a", token: 100}) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHand(t)
+			h.first("s", "a", 100)
+			c.play(h)
+			h.step()
+			verdict(t, h.err(), c.check)
+		})
+	}
+}
+
+// verdict compares what the judge says with the check that should have convicted.
+func verdict(t *testing.T, err error, check string) {
+	t.Helper()
+	switch {
+	case err == nil && check != "":
+		t.Fatalf("acquitted, want %q", check)
+	case err != nil && check == "":
+		t.Fatalf("convicted: %s", err)
+	case err != nil && !strings.HasPrefix(err.Error(), check+":"):
+		t.Fatalf("convicted of something else than %q: %s", check, err)
+	}
+}
+
+// start writes down a start that begin never let pass.
+func (h *hand) start(id string, token int64) { h.ledger(id).start = start{token: token} }
+
+// another puts another server in place, with what it has of "s".
+func (h *hand) another(t truth) {
+	h.forget()
+	h.follow(h.ledger("s"), t)
+}
+
+func TestAStoryIsTold(t *testing.T) {
+	h := newHand(t)
+	h.first("s", "a", 100)
+	h.poll("s", "a", 100)
+	for _, want := range []string{"checked: a polls with token 100", `"s" at 00:00:00.000`, "acquired by a", "poll by a (token 100)"} {
+		if err := h.err(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in: %v", want, err)
+		}
+	}
+}
