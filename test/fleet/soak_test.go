@@ -98,7 +98,7 @@ func (s *soak) begin() {
 	s.ids = s.putMany(soakSessions)
 	s.keepers = s.start("a", "b")
 	s.others = s.start("c", "d", "e")
-	s.settled(30*time.Second, s.all()...)
+	s.balanced()
 }
 
 func (s *soak) all() []*node { return slices.Concat(s.keepers, s.others) }
@@ -193,10 +193,25 @@ func (s *soak) begun(name string) *node {
 func (s *soak) finish() {
 	s.t.Helper()
 	s.t.Logf("faults: %v; %d edits", s.done, s.edits)
-	s.settled(30*time.Second, s.all()...)
 	v, err := s.seen.all()
 	s.pass("polls", v.Err())
 	s.pass("lines of the target", err)
 	s.t.Logf("%d polls, target: %+v", v.Evidence, s.target.Stats())
 	s.report()
+	s.balanced()
+}
+
+// balanced waits until the sessions are shared evenly. Nodes that did not take their
+// share in the turmoil count as full for a while.
+func (s *soak) balanced() {
+	s.t.Helper()
+	from := time.Now()
+	for ; !even(s.holders(), soakSessions, s.all()); time.Sleep(time.Second) {
+		if time.Since(from) > restLimit {
+			held := s.holders()
+			s.t.Errorf("%d of %d sessions are leased, the nodes have %v after %s", len(held), soakSessions, loads(held, s.all()), restLimit)
+			return
+		}
+	}
+	s.t.Logf("shared evenly after %s", time.Since(from).Round(time.Second))
 }
