@@ -102,7 +102,7 @@ func (f *fleet) live(id string) bool {
 // before polls are due, and with a request open whose answer comes while it is frozen,
 // or after it went on.
 func TestAFrozenNodeTouchesNobodysLeases(t *testing.T) {
-	for name, delay := range map[string]time.Duration{"at rest": 0, "an answer waits for it": 1, "an answer comes later": 2} {
+	for name, ttls := range map[string]int{"at rest": 0, "an answer waits for it": 1, "an answer comes later": 2} {
 		t.Run(name, func(t *testing.T) {
 			long(t)
 			f := newFleet(t, plan{ttl: 3 * time.Second, interval: 2 * time.Second, env: []string{"LEASEHOLD_LOG_LEVEL=debug"}})
@@ -114,9 +114,9 @@ func TestAFrozenNodeTouchesNobodysLeases(t *testing.T) {
 			mine := of(held, frozen)
 			before := f.pulse()
 			open := ""
-			if delay > 0 {
+			if ttls > 0 {
 				open = mine[0]
-				f.hold(open, delay*f.plan.ttl)
+				f.hold(open, time.Duration(ttls)*f.plan.ttl)
 			} else {
 				f.awaitLull(mine)
 			}

@@ -84,7 +84,7 @@ func (n *node) widen(connections int) {
 	var asking sync.WaitGroup
 	for range 4 * connections {
 		asking.Go(func() {
-			req, err := http.NewRequestWithContext(n.t.Context(), http.MethodGet, "http://"+ready.Addr+"/readyz", nil)
+			req, err := http.NewRequestWithContext(n.t.Context(), http.MethodGet, "http://"+ready.Addr+"/readyz", http.NoBody)
 			if err != nil {
 				n.t.Error(err)
 				return
@@ -117,7 +117,7 @@ func (f *fleet) promote(s *redistest.Server) {
 	if err := c.Do(f.t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		f.t.Fatal(err)
 	}
-	f.witness.look(c)
+	f.look(c)
 	f.redis, f.rdb = s, c
 }
 
