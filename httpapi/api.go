@@ -48,11 +48,17 @@ const root = "/api/"
 type api struct {
 	Leases
 
-	guard guard
+	guard       guard
+	work, lists queue
 }
 
 func newAPI(l Leases) *api {
-	return &api{Leases: l, guard: guard{token: l.Token, loopback: l.Loopback, origins: http.NewCrossOriginProtection()}}
+	return &api{
+		Leases: l,
+		guard:  guard{token: l.Token, loopback: l.Loopback, origins: http.NewCrossOriginProtection()},
+		work:   make(queue, workAtOnce),
+		lists:  make(queue, listsAtOnce),
+	}
 }
 
 // methods are what one path answers to.
@@ -114,6 +120,8 @@ func (a *api) answer(r *http.Request, header http.Header) (got answer) {
 		return refuse(newProblem(http.StatusMethodNotAllowed, "no such method", "this path answers to "+allowed.names()))
 	}
 
+	receive(r)
+
 	return handle(r)
 }
 
@@ -136,18 +144,18 @@ func (a *api) route(path string) methods {
 		return nil
 	}
 	if len(part) == 2 && part[0] == "leases" && part[1] == "renew" {
-		return methods{http.MethodPost: a.renewMany}
+		return methods{http.MethodPost: a.work.pass(a.renewMany)}
 	}
 	if part[0] != sessions && (a.Resource == "" || part[0] != a.Resource) {
 		return nil
 	}
 	switch {
 	case len(part) == 1:
-		return methods{http.MethodGet: func(r *http.Request) answer { return a.list(r, idField(part[0])) }}
+		return methods{http.MethodGet: a.lists.pass(func(r *http.Request) answer { return a.list(r, idField(part[0])) })}
 	case len(part) == 3 && part[2] == "lease":
 		return a.leaseMethods(part[1])
 	case len(part) == 4 && part[2] == "lease" && part[3] == "renew":
-		return methods{http.MethodPost: forID(part[1], a.renew)}
+		return methods{http.MethodPost: a.forID(part[1], a.renew)}
 	}
 
 	return nil
@@ -155,22 +163,22 @@ func (a *api) route(path string) methods {
 
 func (a *api) leaseMethods(segment string) methods {
 	return methods{
-		http.MethodGet:    forID(segment, a.show),
-		http.MethodPost:   forID(segment, a.acquire),
-		http.MethodDelete: forID(segment, a.release),
+		http.MethodGet:    a.forID(segment, a.show),
+		http.MethodPost:   a.forID(segment, a.acquire),
+		http.MethodDelete: a.forID(segment, a.release),
 	}
 }
 
-// forID calls handle with the ID of a path's segment, decoded once.
-func forID(segment string, handle func(*http.Request, string) answer) func(*http.Request) answer {
-	return func(r *http.Request) answer {
+// forID calls handle, in its turn, with the ID of a path's segment, decoded once.
+func (a *api) forID(segment string, handle func(*http.Request, string) answer) func(*http.Request) answer {
+	return a.work.pass(func(r *http.Request) answer {
 		id, err := url.PathUnescape(segment)
 		if err != nil { // the server has refused such a path already
 			return refuse(noSession(err.Error()))
 		}
 
 		return handle(r, id)
-	}
+	})
 }
 
 // idField is the name of a session's ID in bodies: session_id for sessions.

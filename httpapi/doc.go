@@ -17,6 +17,8 @@
 //   - expires_at is never later than Redis ends the lease, by the node's clock.
 //   - A status has one meaning. 404: not there, or lost. 409: held by another. 503:
 //     unknown, so neither free nor lost.
+//   - Few requests talk to Redis at a time, so that the node's own calls find a
+//     connection. Whoever waits too long for a turn gets a 503, and nothing was done.
 //   - No holder has the form of an instance ID: nobody acts for a node.
 //   - An ID in a path is decoded once and never cleaned.
 //   - Without a token only programs of this machine get an answer, and browsers never

@@ -5,10 +5,12 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"leasehold/internal/redistest"
+	"leasehold/test/fleet/check"
 )
 
 // A request takes effect in Redis and the reply is lost: the worker hears 503 and
@@ -115,4 +117,52 @@ func TestWithoutRedisNothingCountsAsFreeOrLost(t *testing.T) {
 	if again.code != http.StatusOK || again.Version != took.Version {
 		t.Errorf("renewed as %d %s, taken as %s", again.code, again.text, took.text)
 	}
+}
+
+// Workers that ask for more than a slow Redis can do wait for each other. The node's
+// own renewals, heartbeats and polls do not wait for them.
+func TestWorkersDoNotStarveTheNode(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, plan{})
+	ids := f.putMany(20)
+	proxy := redistest.StartProxy(t, f.redis.Addr())
+	n := f.begin("a", fmt.Sprintf("LEASEHOLD_REDIS_URL=redis://%s/0", proxy.Addr()))
+	n.ready()
+	f.settled(10*time.Second, n)
+	const workers = 250
+	for i := range workers {
+		f.set(f.keys.Session(fmt.Sprintf("x%d", i)), untouched)
+	}
+	proxy.Delay(150 * time.Millisecond) // 16 connections have some 100 replies a second
+	wait(2 * f.plan.interval)
+
+	w := check.Window{From: f.target.Now()}
+	var asking sync.WaitGroup
+	var answered, granted atomic.Int64
+	for i := range workers {
+		worker := f.worker(fmt.Sprintf("w%d", i), n)
+		asking.Go(func() {
+			for f.target.Now() < w.From+8*time.Second {
+				a, err := worker.ask("POST", leasePath(fmt.Sprintf("x%d", i)), worker.me())
+				if err == nil {
+					answered.Add(1)
+				}
+				if a.Version > 0 && a.Holder == worker.name {
+					granted.Add(1)
+				}
+			}
+		})
+	}
+	asking.Wait()
+	w.To = f.target.Now()
+	t.Logf("%d answers, %d of them leases", answered.Load(), granted.Load())
+	if answered.Load() < workers || granted.Load() < 100 {
+		t.Errorf("%d answers, %d of them leases", answered.Load(), granted.Load())
+	}
+	for _, e := range []string{"lease.renew_failed", "lease.expired", "lease.lost", "node.fenced"} {
+		if lines := n.all(event(e)); len(lines) > 0 {
+			t.Errorf("%d times %s: %s", len(lines), e, lines[0].text)
+		}
+	}
+	f.pass("polls", check.Gaps(f.history(), ids, w, 2*f.plan.interval, 5*len(ids)).Err())
 }
