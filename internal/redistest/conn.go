@@ -226,6 +226,8 @@ func (c *conn) Read(b []byte) (int, error) {
 		case c.closed || l.dead:
 			return 0, net.ErrClosed
 		case l.stopped:
+			l.resumed.Wait() // the server may forget the connection meanwhile
+			continue
 		case !l.frozenLocked() && len(c.in) > 0:
 			n := copy(b, c.in)
 			c.in = c.in[n:]
@@ -246,7 +248,7 @@ func (c *conn) Read(b []byte) (int, error) {
 
 // waitLocked waits for any change, at most until the deadline.
 func (c *conn) waitLocked() {
-	if !c.deadline.IsZero() && !c.link.stopped {
+	if !c.deadline.IsZero() {
 		if c.timer == nil {
 			c.timer = time.AfterFunc(time.Until(c.deadline), c.ring)
 		} else {

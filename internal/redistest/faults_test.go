@@ -168,6 +168,24 @@ var _ = Describe("the process behind a link", func() {
 		})
 	})
 
+	It("hears, when it goes on, that the server has closed meanwhile", func() {
+		inBubble(func(g Gomega, m *redistest.Mini, l *redistest.Link) {
+			c := opened(g, l)
+			defer func() { _ = c.Close() }()
+			sub := subscribed(g, c, "ch")
+			defer func() { _ = sub.Close() }()
+			l.Suspend()
+			heard := later(func() error { _, err := sub.Receive(ctx); return err })
+			bubble.Sleep(time.Second)
+			m.DropAll()
+			bubble.Sleep(time.Second)
+			g.Expect(heard).NotTo(Receive())
+			l.Resume()
+			bubble.Sleep(time.Second)
+			g.Expect(heard).To(Receive(HaveOccurred()))
+		})
+	})
+
 	It("is killed: what it sent takes effect, nothing else does, and Redis sees the end", func() {
 		inBubble(func(g Gomega, m *redistest.Mini, l *redistest.Link) {
 			c := opened(g, l)
