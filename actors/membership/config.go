@@ -70,6 +70,11 @@ const (
 	settle     = 500 * time.Millisecond
 	settleMost = 3 * settle
 
+	// newcomer is how long a node that was seen for the first time may let sessions
+	// pass: it waits up to settleMost before its first claims, and one that was cut
+	// off until its next heartbeat is accepted.
+	newcomer = settleMost + settle
+
 	// rankDelay is how long a free session waits for each node that ranks before.
 	rankDelay = 250 * time.Millisecond
 	// fallbacks is how many nodes after the preferred one try a free session.

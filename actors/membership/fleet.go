@@ -9,6 +9,10 @@ import (
 	"leasehold/planner"
 )
 
+// longAgo is after how many of its times as full a node that let a session pass starts
+// afresh: one that has no room does so soon after each.
+const longAgo = 3
+
 // roundTrip is more than a look at a heartbeat takes.
 const roundTrip = 100 * time.Millisecond
 
@@ -22,8 +26,10 @@ type node struct {
 	suspect bool
 	// fullUntil is how long the node counts as full: it did not take a session that
 	// the plan gave it. Zero when it does not. keep is how long that lasted.
-	fullUntil time.Time
-	keep      time.Duration
+	fullUntil  time.Time
+	keep       time.Duration
+	declinedAt time.Time
+	seen       time.Time // first
 }
 
 func (n *node) read(deadline time.Time) {
@@ -69,7 +75,7 @@ func (f *fleet) see(m lease.Member, now time.Time) change {
 		}
 		return expired
 	case !ok:
-		known = &node{name: planner.NewName(m.Instance)}
+		known = &node{name: planner.NewName(m.Instance), seen: now}
 		known.read(now.Add(m.Remaining))
 		f.nodes[m.Instance] = known
 		return joined
@@ -144,12 +150,22 @@ func (f *fleet) next() time.Time {
 }
 
 // decline notes that a node did not take what it should have: it counts as full for
-// least, and twice as long each further time, up to most.
+// least, and twice as long each further time, up to most; what was long ago counts no
+// more. One that is new takes nothing before it is ready: that says nothing about its
+// room, and lasts no longer.
 func (f *fleet) decline(instance string, now time.Time, least, most time.Duration) {
 	n, ok := f.nodes[instance]
 	if !ok || now.Before(n.fullUntil) {
 		return
 	}
+	if ready := n.seen.Add(newcomer); now.Before(ready) {
+		n.fullUntil = ready
+		return
+	}
+	if now.Sub(n.declinedAt) > longAgo*n.keep {
+		n.keep = 0
+	}
+	n.declinedAt = now
 	n.keep = min(max(least, 2*n.keep), most)
 	n.fullUntil = now.Add(n.keep)
 }

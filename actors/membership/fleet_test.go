@@ -147,6 +147,7 @@ var _ = Describe("rebalancing", func() {
 			// The only session stays here: the other node is given a second one.
 			d = crowd(2)
 		}
+		d.m.fleet.nodes[peer].seen = d.now.Add(-newcomer)
 		d.sleep(settle)
 		o := d.take()
 		Expect(o.tells).To(HaveLen(1))

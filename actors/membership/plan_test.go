@@ -91,8 +91,15 @@ var _ = Describe("the plan", func() {
 				d.heldBy(id, holder, ttl)      // where it was claimed
 				d.looks(holders, []string{id}) // where not
 			}
-			d.sleep(time.Minute)
-			Expect(d.take().tells).To(BeEmpty())
+			for range 60 {
+				d.sleep(time.Second)
+				for id, holder := range holders {
+					if d.m.asking[id] != nil {
+						d.heldBy(id, holder, ttl)
+					}
+				}
+				Expect(d.take().tells).To(BeEmpty())
+			}
 			for id, holder := range holders {
 				Expect(d.m.entries[id].owner).To(Equal(holder), id)
 			}
@@ -106,13 +113,19 @@ var _ = Describe("the plan", func() {
 		d.heldBy(mine[1], peer, ttl) // the other node was first
 		d.heldBy(others[0], peer, ttl)
 		d.takes(others[1])
-		d.sleep(time.Minute)
-		Expect(d.take().tells).To(BeEmpty())
+		for range 60 {
+			d.sleep(time.Second) // longer than a claim takes
+			if d.m.asking[others[0]] != nil {
+				d.heldBy(others[0], peer, ttl)
+			}
+			Expect(d.take().tells).To(BeEmpty())
+		}
 		Expect(d.m.entries[others[1]].mine).To(BeTrue())
 	})
 
 	It("has a node that did not take its sessions counted as full, so that nothing goes round in circles", func() {
 		d := crowd(8)
+		d.m.fleet.nodes[peer].seen = d.now.Add(-newcomer)
 		d.sleep(settle)
 		_, others := d.mine()
 		Expect(reasons(d.take())).To(HaveLen(4))
@@ -132,6 +145,46 @@ var _ = Describe("the plan", func() {
 			quiet(d.take())
 		}
 		Expect(d.m.held).To(HaveLen(7))
+	})
+
+	It("counts a node that has just joined as full only until it must be ready", func() {
+		d := crowd(8)
+		d.sleep(settle)
+		_, others := d.mine()
+		Expect(reasons(d.take())).To(HaveLen(4))
+		for _, id := range others {
+			d.ends(id, leaseholder.Ended{Released: true, Reason: leaseholder.Rebalance})
+		}
+		d.sleep(rankDelay)
+		Expect(d.claims()).To(ConsistOf(others))
+		for _, id := range others {
+			d.grant(id)
+		}
+		d.take()
+		d.sleep(newcomer - settle - rankDelay - 1)
+		quiet(d.take())
+		d.sleep(settle + 1)
+		Expect(reasons(d.take())).To(HaveLen(4))
+	})
+
+	It("forgets that a node let a session pass when that was long ago", func() {
+		f := newFleet(self)
+		now := time.Unix(1_000_000, 0)
+		f.see(lease.Member{Instance: peer, Remaining: ttl}, now)
+		n := f.nodes[peer]
+		for _, step := range []struct{ after, keep time.Duration }{
+			{time.Minute, 10 * time.Second},
+			{12 * time.Second, 20 * time.Second},
+			{22 * time.Second, 40 * time.Second},
+			{2*time.Minute + time.Second, 10 * time.Second},
+		} {
+			now = now.Add(step.after)
+			f.reopen(now)
+			f.decline(peer, now, 10*time.Second, time.Hour)
+			Expect(n.keep).To(Equal(step.keep))
+			Expect(f.full(peer, now.Add(step.keep-1))).To(BeTrue())
+			Expect(f.full(peer, now.Add(step.keep))).To(BeFalse())
+		}
 	})
 
 	It("keeps the node's own limit", func() {

@@ -75,9 +75,13 @@ func (m *machine) noteSurplus(id string, e *entry, now time.Time) {
 }
 
 // rebalance gives up sessions that another live node should have, once the view
-// of the fleet and what the plan says of the session have stood still.
+// of the fleet and what the plan says of the session have stood still. While claims
+// are under way, or a new plan is, what this node has too much is not known.
 func (m *machine) rebalance(now time.Time) {
 	if len(m.surplus) == 0 || m.draining || now.Before(m.changedAt.Add(settle)) {
+		return
+	}
+	if len(m.asking) > 0 || m.stale || m.drifted || m.planning {
 		return
 	}
 	for id, e := range m.surplus {
