@@ -159,20 +159,20 @@ var _ = Describe("a store", func() {
 			_, err := s.Begin(ctx, lease.Grant{}, slot) // loads the script
 			g.Expect(err).To(MatchError(lease.ErrLost))
 			before := m.TotalConnectionCount()
-			l.Freeze() // the first flight is out while the others board
+			sent := l.Sends()
+			l.Freeze() // the first flight is out while the others board, or takes them all
 			var wg sync.WaitGroup
 			errs := make([]error, len(grants))
 			for i, grant := range grants {
 				wg.Go(func() { _, errs[i] = s.Begin(ctx, grant, slot) })
 			}
 			bubble.Sleep(time.Millisecond)
-			trips := l.Sends()
 			l.Heal()
 			wg.Wait()
 			for _, err := range errs {
 				g.Expect(err).NotTo(HaveOccurred())
 			}
-			g.Expect(l.Sends() - trips).To(Equal(1))
+			g.Expect(l.Sends() - sent).To(BeElementOf(1, 2))
 			g.Expect(m.TotalConnectionCount()).To(Equal(before))
 		})
 	})
