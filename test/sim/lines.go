@@ -10,7 +10,7 @@ import (
 const mostLines = 300
 
 // lines are the last lines that the nodes logged since a moment, in order of time.
-func (w *world) lines(since time.Time) []string {
+func (w *world) lines(since time.Time, most int) []string {
 	from := `{"time":"` + since.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 	var lines []string
 	for _, m := range w.fleet.Members() {
@@ -21,5 +21,5 @@ func (w *world) lines(since time.Time) []string {
 		}
 	}
 	slices.Sort(lines)
-	return lines[max(0, len(lines)-mostLines):]
+	return lines[max(0, len(lines)-most):]
 }

@@ -3,6 +3,10 @@ package sim
 import (
 	"container/heap"
 	"errors"
+	"math"
+	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/onsi/gomega"
@@ -78,8 +82,12 @@ func (w *world) tell(v *Verdict) {
 		terms[term{p.Session, p.Token}] = struct{}{}
 	}
 	v.Terms = len(terms)
+	if path := os.Getenv("SIM_DUMP"); path != "" {
+		all := slices.Concat(w.history(), w.lines(w.start, math.MaxInt))
+		w.g.Expect(os.WriteFile(path, []byte(strings.Join(all, "\n")), 0o600)).To(gomega.Succeed())
+	}
 	if v.Violation != "" {
-		v.History, v.Log = w.history(), w.lines(time.Now().Add(-w.scenario.Timings.LeaseTTL.D()))
+		v.History, v.Log = w.history(), w.lines(time.Now().Add(-w.scenario.Timings.LeaseTTL.D()), mostLines)
 	}
 }
 
