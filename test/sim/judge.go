@@ -116,13 +116,6 @@ func (j *judge) step() {
 	j.suspects = j.suspects[:0]
 }
 
-// explained says how often a fault explained what would have been a violation.
-func (j *judge) explained() map[string]int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.explain
-}
-
 // convict needs the lock. The text begins with the name of the check.
 func (j *judge) convict(l *ledger, check, format string, args ...any) {
 	if j.fault == nil {
@@ -138,7 +131,7 @@ func (j *judge) doubt(l *ledger, excused func() (string, bool), check, format st
 }
 
 func (j *judge) charge(l *ledger, check, format string, args ...any) string {
-	text := fmt.Sprintf("%s: ", check) + fmt.Sprintf(format, args...)
+	text := check + ": " + fmt.Sprintf(format, args...)
 	if l == nil {
 		return text
 	}

@@ -122,7 +122,8 @@ func (d sessionDoc) next(p *nodetest.Poll) (low, high time.Time) {
 		return p.Over, later(p.Start.Add(d.interval+d.interval/50), p.Over)
 	case p.OK:
 		early, most := took/d.interval+1, (took+d.interval/20)/d.interval+1
-		return p.Start.Add(early*d.interval - d.interval/20), p.Start.Add(most*d.interval + d.interval/50)
+		times := func(n time.Duration) time.Duration { return time.Duration(int64(n) * int64(d.interval)) }
+		return p.Start.Add(times(early) - d.interval/20), p.Start.Add(times(most) + d.interval/50)
 	}
 	low, high = p.Over.Add(min(time.Second, d.interval)), p.Over.Add(max(d.interval, time.Second))
 	if d.release { // whoever released it stands back

@@ -41,7 +41,7 @@ func (j *judge) raised(l *ledger, by string) {
 }
 
 // unknown books a token whose value will be told by what uses it.
-func (j *judge) unknown(l *ledger) {
+func (*judge) unknown(l *ledger) {
 	if g := l.current(); g != nil && g.token == 0 {
 		g.token = unknown
 	}

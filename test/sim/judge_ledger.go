@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,7 +50,8 @@ const blur = 100 * time.Millisecond
 
 // alive says that Redis may still have it, sure that it must.
 func (g *grant) alive(now time.Time) bool { return g.ended.IsZero() && now.Before(g.until().Add(blur)) }
-func (g *grant) sure(now time.Time) bool  { return g.ended.IsZero() && now.Before(g.until().Add(-blur)) }
+
+func (g *grant) sure(now time.Time) bool { return g.ended.IsZero() && now.Before(g.until().Add(-blur)) }
 
 // start is the last start that begin recorded.
 type start struct {
@@ -77,8 +79,8 @@ func (l *ledger) current() *grant {
 
 // find returns the last grant with that token, nil if there is none.
 func (l *ledger) find(holder string, token int64) *grant {
-	for i := len(l.grants) - 1; i >= 0; i-- {
-		if g := l.grants[i]; g.holder == holder && g.token == token {
+	for _, v := range slices.Backward(l.grants) {
+		if g := v; g.holder == holder && g.token == token {
 			return g
 		}
 	}

@@ -12,8 +12,7 @@ type bailiff struct {
 	*judge
 	w *world
 
-	noticed int // of the faults that were applied
-	settled int // of those, how many before the last calm ended
+	settled int // of the faults that were applied, how many before the last calm ended
 	owners  map[string]string
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -15,7 +16,7 @@ type builder struct{ root, dir string }
 
 // build returns the path of the binary.
 func (b builder) build(ctx context.Context, n int, m mutant) (string, error) {
-	work := filepath.Join(b.dir, fmt.Sprint(n))
+	work := filepath.Join(b.dir, strconv.Itoa(n))
 	if err := os.MkdirAll(work, 0o700); err != nil {
 		return "", err
 	}
@@ -24,7 +25,7 @@ func (b builder) build(ctx context.Context, n int, m mutant) (string, error) {
 		return "", fmt.Errorf("%s: %w", m.name, err)
 	}
 	out := filepath.Join(work, "sim.test")
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", out, "./test/sim") //nolint:gosec // our own
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", out, "./test/sim")
 	cmd.Dir = b.root
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", m.name, err, text)
@@ -39,7 +40,7 @@ func (b builder) overlay(work string, m mutant) (string, error) {
 		path := filepath.Join(b.root, e.file)
 		text, ok := texts[path]
 		if !ok {
-			read, err := os.ReadFile(path) //nolint:gosec // our own
+			read, err := os.ReadFile(path)
 			if err != nil {
 				return "", err
 			}

@@ -97,7 +97,7 @@ func (o *outcome) try(ctx context.Context, b builder, n int, opt options) {
 		o.err = err
 		return
 	}
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestMutant$", "-test.timeout=30m") //nolint:gosec // our own
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestMutant$", "-test.timeout=30m")
 	cmd.Dir = b.root + "/test/sim"
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=400",
 		"SIM_MUTANT="+opt.profile, fmt.Sprintf("SEED=%d", opt.seed), fmt.Sprintf("MINUTES=%g", opt.minutes))
