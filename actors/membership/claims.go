@@ -231,7 +231,7 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 	e.own()
 	e.freedAt = time.Time{}
 	m.makeChild(e, a, grant, first, sent)
-	if a.why == byFallback && !e.mine {
+	if a.why == byFallback && !e.mine && now.Sub(e.ownedAt) > settle {
 		m.fleet.decline(e.owner, now, m.set.Reconcile, keepMost*m.set.Reconcile)
 	}
 	m.noteSurplus(o.Session, e, now)

@@ -116,10 +116,15 @@ func (m *machine) onPlan(in *planInput, owners []int32, now time.Time) {
 		if owner == e.owner {
 			continue
 		}
+		isNew := e.owner == ""
 		e.owner, e.ownedAt, e.mine = owner, now, owner == m.set.Instance
 		m.noteSurplus(id, e, now)
-		if e.mine && m.ready {
+		switch {
+		case e.mine && m.ready:
 			m.consider(id, e, byPlan, now)
+		case isNew && m.arrivals.count <= burstSize:
+			// The other may have read new documents in another order, and plan otherwise.
+			m.fallBack(id, e, now)
 		}
 	}
 	m.settleDown(now)
