@@ -37,7 +37,7 @@ func (f *fleet) newOnes() {
 		after = append(after, f.pollAfter(id, at, effect)-at)
 	}
 	t.Logf("ten new documents polled after p50 %s, max %s", median(after), most(after))
-	if most(after) > 250*time.Millisecond {
+	if most(after) > effect {
 		t.Errorf("polled %s after the document was written", most(after))
 	}
 }
