@@ -57,9 +57,14 @@ type judge struct {
 	explain  map[string]int
 	fault    error
 
-	// Of the watch that goes on.
-	since time.Time
+	since time.Time // when the watch that goes on began
+
+	moment time.Time // of the last command
+	busy   int       // commands at that moment
 }
+
+// endless is how many commands at one moment never end.
+const endless = 1_000_000
 
 // settings are the fleet's.
 type settings struct {
@@ -114,6 +119,16 @@ func (j *judge) step() {
 		}
 	}
 	j.suspects = j.suspects[:0]
+}
+
+// alarm brings the process down when time stands still, since no step comes then.
+func (j *judge) alarm() {
+	if now := j.now(); !now.Equal(j.moment) {
+		j.moment, j.busy = now, 0
+	}
+	if j.busy++; j.busy == endless {
+		panic(fmt.Sprintf("no end: %d commands at %s, first violation: %v", j.busy, clock(j.moment), j.fault))
+	}
 }
 
 // convict needs the lock. The text begins with the name of the check.

@@ -65,6 +65,7 @@ func (j *judge) command(c *server.Peer, cmd string, args ...string) bool {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.alarm()
 	switch {
 	case c.ClientName == nodetest.OwnClient:
 		j.outside(cmd, args)

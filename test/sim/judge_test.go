@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -241,6 +242,20 @@ func verdict(t *testing.T, err error, check string) {
 	case err != nil && !strings.HasPrefix(err.Error(), check+":"):
 		t.Fatalf("convicted of something else than %q: %s", check, err)
 	}
+}
+
+func TestTimeThatStandsStillIsNoticed(t *testing.T) {
+	h := newHand(t)
+	h.poll("s", "a", 100)
+	defer func() {
+		if r := fmt.Sprint(recover()); !strings.Contains(r, "no end: ") || !strings.Contains(r, "checked: a polls") {
+			t.Errorf("panic with %s", r)
+		}
+	}()
+	for range endless {
+		h.send("CONFIG")
+	}
+	t.Error("no alarm")
 }
 
 // start writes down a start that begin never let pass.

@@ -22,7 +22,7 @@ func TestMutant(t *testing.T) {
 		s.Length = min(s.Length, left)
 		left -= s.Length
 		v := simulate(t, job{Scenario: s})
-		line, err := json.Marshal(map[string]any{"Violation": v.Violation, "At": v.At.D()})
+		line, err := json.Marshal(map[string]any{"Seed": seed, "Violation": v.Violation, "At": v.At.D()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -84,6 +84,7 @@ type outcome struct {
 
 // verdict is what the simulation prints of a scenario.
 type verdict struct {
+	Seed      uint64
 	Violation string
 	At        time.Duration
 }
@@ -117,9 +118,18 @@ func (o *outcome) try(ctx context.Context, b builder, n int, opt options) {
 		o.read(lines.Text())
 	}
 	if err := cmd.Wait(); err != nil && o.caught == "" {
-		o.caught, o.text = "crash", crash.String()
+		_, why, _ := strings.Cut(crash.String(), "panic: ")
+		o.caught, o.text = crashed(why), crash.String()
 	}
 	_ = os.Remove(binary)
+}
+
+// crashed names the check that brought the process down.
+func crashed(why string) string {
+	if strings.HasPrefix(why, "no end") {
+		return "no end"
+	}
+	return "crash"
 }
 
 // mark begins a line that is meant for us.
@@ -129,8 +139,8 @@ func (o *outcome) read(line string) {
 	text, ok := strings.CutPrefix(line, mark)
 	var v verdict
 	if !ok || json.Unmarshal([]byte(text), &v) != nil {
-		if strings.HasPrefix(line, "panic: ") {
-			o.caught, o.text = "crash", line
+		if why, ok := strings.CutPrefix(line, "panic: "); ok && o.caught == "" {
+			o.caught, o.text = crashed(why), why
 		}
 		return
 	}
@@ -138,7 +148,7 @@ func (o *outcome) read(line string) {
 	o.at += v.At
 	if v.Violation != "" && o.caught == "" {
 		o.caught, _, _ = strings.Cut(v.Violation, ":")
-		o.text = v.Violation
+		o.text = fmt.Sprintf("seed %d: %s", v.Seed, v.Violation)
 	}
 }
 
