@@ -26,10 +26,13 @@ func (j *judge) Began(p *nodetest.Poll) {
 	l.polls = append(l.polls, p)
 }
 
-// checked finds the start that begin has recorded for the poll.
+// checked finds the start that begin has recorded for the poll. A server that lost its
+// end tells of it once more, to a holder that found the lease again.
 func (j *judge) checked(l *ledger, p *nodetest.Poll) {
-	if l.start.token != int64(p.Token) || l.start.used {
-		j.convict(l, "checked", "%s polls with token %d, and begin recorded no start for it", p.Instance, p.Token)
+	if s := l.start; s.token != int64(p.Token) || s.used {
+		lost := !j.rewound.IsZero() && !j.rewound.Before(s.seen)
+		j.doubt(l, func() (string, bool) { return "writes were lost", lost }, "checked",
+			"%s polls with token %d, and begin recorded no start for it", p.Instance, p.Token)
 	}
 	l.start.used = true
 }

@@ -135,6 +135,14 @@ func TestHistories(t *testing.T) {
 			h.end(h.poll("s", "a", 100))
 			h.poll("s", "a", 100)
 		}},
+		"a start told again by a server that lost its end": {"", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.end(h.poll("s", "a", 100))
+			h.release("s", "a", 100)
+			h.take("s", "a")
+			h.another(truth{holder: "a", token: 100, left: handTTL})
+			h.poll("s", "a", 100)
+		}},
 		"begin passes with an old token":        {"begin", func(h *hand) { h.begin("s", "a", 99, 1) }},
 		"begin passes for another":              {"begin", func(h *hand) { h.begin("s", "b", 100, 1) }},
 		"begin passes after the lease ran out":  {"begin", func(h *hand) { h.pass(handTTL + blur); h.begin("s", "a", 100, 1) }},
@@ -248,7 +256,7 @@ func TestTimeThatStandsStillIsNoticed(t *testing.T) {
 	h := newHand(t)
 	h.poll("s", "a", 100)
 	defer func() {
-		if r := fmt.Sprint(recover()); !strings.Contains(r, "no end: ") || !strings.Contains(r, "checked: a polls") {
+		if r := fmt.Sprint(recover()); !strings.Contains(r, "no end: ") || !strings.Contains(r, "fail closed: a polls") {
 			t.Errorf("panic with %s", r)
 		}
 	}()
@@ -271,6 +279,7 @@ func TestAStoryIsTold(t *testing.T) {
 	h := newHand(t)
 	h.first("s", "a", 100)
 	h.poll("s", "a", 100)
+	h.step()
 	for _, want := range []string{"checked: a polls with token 100", `"s" at 00:00:00.000`, "acquired by a", "poll by a (token 100)"} {
 		if err := h.err(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in: %v", want, err)
