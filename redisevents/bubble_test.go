@@ -135,6 +135,17 @@ func TestFrozenLink(t *testing.T) {
 	})
 }
 
+// The library connects anew at an error, and over a link that answers nothing that
+// takes its time: nobody waits for it.
+func TestBrokenConnectionIsNoticedAtOnce(t *testing.T) {
+	inBubble(t, true, func(g gomega.Gomega, w *world) {
+		w.link.Deafen()
+		w.link.Drop()
+		sleep(time.Millisecond)
+		g.Expect(w.heard.noted("lost")).To(gomega.HaveLen(1))
+	})
+}
+
 // An outage is one loss and one gap.
 func TestCutLink(t *testing.T) {
 	inBubble(t, true, func(g gomega.Gomega, w *world) {

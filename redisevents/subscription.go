@@ -53,7 +53,11 @@ func subscribe(ctx context.Context, c *redis.Client, cfg *Config, hear func(chan
 		_ = s.ps.Close()
 		return nil, err
 	}
-	go s.read(context.WithoutCancel(ctx))
+	// With a context that has ended, reading works, and what go-redis would do at an
+	// error fails at once: it connects anew, with a lock held that closing needs.
+	spent, end := context.WithCancel(context.WithoutCancel(ctx))
+	end()
+	go s.read(spent)
 	select {
 	case <-s.ready:
 		return s, nil

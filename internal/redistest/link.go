@@ -220,7 +220,12 @@ func (l *Link) Dial() (net.Conn, error) {
 	return c, nil
 }
 
-func (l *Link) dialer(context.Context, string, string) (net.Conn, error) { return l.Dial() }
+func (l *Link) dialer(ctx context.Context, _, _ string) (net.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return l.Dial()
+}
 
 func (l *Link) set(m mode) {
 	l.mu.Lock()
