@@ -77,7 +77,7 @@ func (m *machine) afterEnd(c *child, e *entry, now time.Time) {
 			e.failures++
 		}
 		e.freedAt = time.Time{}
-		e.oursUntil = now.Add(m.set.Margin)
+		e.lose(now, now.Add(m.set.Margin))
 		if e.mine {
 			m.consider(c.session, e, byTimer, now)
 			return

@@ -221,20 +221,30 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 		return
 	}
 	first := o.Wait
-	if o.Fresh && !e.stillOurs(now) && e.holder != "" {
-		// Redis forgot a lease that another had: a poll may still be in flight.
-		first = max(first, m.ttl(e))
+	if o.Fresh && m.forgotten(e, sent, now) {
+		first = max(first, m.ttl(e)) // a poll of who had it may still be in flight
 	}
 	m.noteTakeover(o, e, a, now)
 	m.drift(e, m.set.Instance)
 	e.free()
-	e.own()
+	e.own(now)
 	e.freedAt = time.Time{}
 	m.makeChild(e, a, grant, first, sent)
 	if a.why == byFallback && !e.mine && now.Sub(e.ownedAt) > settle {
 		m.fleet.decline(e.owner, now, m.set.Reconcile, keepMost*m.set.Reconcile)
 	}
 	m.noteSurplus(o.Session, e, now)
+}
+
+// forgotten reports whether a session without a counter, claimed at sent, is one that
+// another had before Redis forgot it, and that this node has not held off since: the
+// events tell of another server only once they are back, and a claim can be quicker.
+func (m *machine) forgotten(e *entry, sent, now time.Time) bool {
+	if e.ledAt.IsZero() || e.stillOurs(now) {
+		return false
+	}
+	heldOff := m.forgotAt.After(e.ledAt) && !sent.Before(m.forgotAt.Add(m.hold(e)))
+	return !heldOff
 }
 
 // makeChild makes a leaseholder for the TTL that Redis was asked for. Where the
@@ -324,7 +334,7 @@ func (m *machine) onStatuses(statuses []lease.Status, now time.Time) {
 		case s.Holder == m.set.Instance:
 			// A claim without an answer took it, or a leaseholder lost trust in it.
 			e.free()
-			e.own()
+			e.own(now)
 			m.consider(s.Session, e, byScan, now)
 		case s.Holder != "":
 			m.noteHolder(s.Session, e, s.Holder, s.Remaining, now)

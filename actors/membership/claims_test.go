@@ -306,6 +306,43 @@ var _ = Describe("a node", func() {
 		d.answer(lease.Outcome{Session: "s0", Granted: true, Fresh: true, Holder: self, Token: 9})
 		Expect(d.take().spawns[0].cfg.First).To(Equal(ttl))
 	})
+
+	It("does so although it heard meanwhile that the other's lease went", func() {
+		d := ready(nil, ids(1))
+		d.heldBy("s0", peer, 20*time.Second)
+		d.freed("s0")
+		d.take()
+		d.answer(lease.Outcome{Session: "s0", Granted: true, Fresh: true, Holder: self, Token: 9})
+		Expect(d.take().spawns[0].cfg.First).To(Equal(ttl))
+	})
+
+	It("does so with a claim that was under way when it heard that Redis is another", func() {
+		d := ready(nil, ids(1))
+		d.heldBy("s0", peer, 20*time.Second)
+		d.freed("s0")
+		Expect(d.claims()).To(Equal(ids(1)))
+		d.event(redisevents.Gap{Restarted: true})
+		d.answer(lease.Outcome{Session: "s0", Granted: true, Fresh: true, Holder: self, Token: 9})
+		Expect(d.take().spawns[0].cfg.First).To(Equal(ttl))
+	})
+
+	It("polls at once what it claims after it held off", func() {
+		d := ready(nil, ids(1))
+		d.heldBy("s0", peer, 20*time.Second)
+		d.sleep(10 * time.Second)
+		d.event(redisevents.Gap{Restarted: true})
+		d.sleep(ttl + time.Second)
+		Expect(d.claims()).To(Equal(ids(1)))
+		d.answer(lease.Outcome{Session: "s0", Granted: true, Fresh: true, Holder: self, Token: 9})
+		Expect(d.take().spawns[0].cfg.First).To(BeZero())
+	})
+
+	It("polls a new session at once", func() {
+		d := ready(nil, ids(1))
+		d.take()
+		d.answer(lease.Outcome{Session: "s0", Granted: true, Fresh: true, Holder: self, Token: 9})
+		Expect(d.take().spawns[0].cfg.First).To(BeZero())
+	})
 })
 
 var _ = Describe("a node among others", func() {

@@ -40,6 +40,8 @@ type entry struct {
 	oursUntil time.Time // zero while it is held
 	// surplusAt is when the plan last gave the session, held here, to another.
 	surplusAt time.Time
+	// ledAt is when somebody was last known to have the lease; zero: nobody ever was.
+	ledAt time.Time
 	// notBefore keeps this node from claiming: it stands back, or backs off.
 	notBefore time.Time
 	failures  int // leaseholders in a row that ended by a fault
@@ -62,7 +64,10 @@ type ask struct {
 }
 
 // own books that this node has the lease.
-func (e *entry) own() { e.ours, e.oursUntil = true, time.Time{} }
+func (e *entry) own(now time.Time) { e.ours, e.oursUntil, e.ledAt = true, time.Time{}, now }
+
+// lose books that this node had the lease until now. It counts as its own until then.
+func (e *entry) lose(now, until time.Time) { e.oursUntil, e.ledAt = until, now }
 
 // stillOurs reports whether nobody can have had the lease after this node.
 func (e *entry) stillOurs(now time.Time) bool {
@@ -81,7 +86,7 @@ func (e *entry) free() {
 // heldBy books another holder. It returns when a new attempt makes sense; zero
 // when none is known.
 func (e *entry) heldBy(holder string, remaining, ttl time.Duration, now time.Time) time.Time {
-	e.ours, e.holder, e.freedAt = false, holder, time.Time{}
+	e.ours, e.holder, e.freedAt, e.ledAt = false, holder, time.Time{}, now
 	if remaining != lease.NoExpiry {
 		e.unbounded, e.unboundedSince = "", time.Time{}
 		e.heldUntil = now.Add(remaining)
