@@ -61,10 +61,15 @@ type judge struct {
 
 	moment time.Time // of the last command
 	busy   int       // commands at that moment
+	after  int       // commands after the first violation
 }
 
-// endless is how many commands at one moment never end.
-const endless = 1_000_000
+const (
+	// endless is how many commands at one moment never end.
+	endless = 1_000_000
+	// enough is how many commands after a violation wait for the next step.
+	enough = 200_000
+)
 
 // settings are the fleet's.
 type settings struct {
@@ -121,12 +126,17 @@ func (j *judge) step() {
 	j.suspects = j.suspects[:0]
 }
 
-// alarm brings the process down when time stands still, since no step comes then.
+// alarm brings the process down when time stands still or creeps, since no step comes
+// then.
 func (j *judge) alarm() {
 	if now := j.now(); !now.Equal(j.moment) {
 		j.moment, j.busy = now, 0
 	}
-	if j.busy++; j.busy == endless {
+	j.busy++
+	if j.fault != nil {
+		j.after++
+	}
+	if j.busy == endless || j.after == enough {
 		panic(fmt.Sprintf("no end: %d commands at %s, first violation: %v", j.busy, clock(j.moment), j.fault))
 	}
 }

@@ -15,8 +15,22 @@ func (j *judge) acquired(l *ledger, holder, ttl string) {
 	if g := l.current(); g != nil && g.sure(now) {
 		j.doubt(l, j.byData(l, g.extended), "stolen", "%s acquired the lease of %s, which had %s left", holder, g.holder, g.until().Sub(now))
 	}
+	j.churned(l)
 	l.grants = append(l.grants, &grant{holder: holder, begun: now, extended: now, ttl: millis(ttl)})
 	j.saw(l, "acquired by", holder, 0)
+}
+
+// churn is how many acquisitions of one session within a TTL have no good reason.
+const churn = 100
+
+func (j *judge) churned(l *ledger) {
+	n := len(l.grants)
+	if n < churn {
+		return
+	}
+	if took := j.now().Sub(l.grants[n-churn].begun); took < j.set.ttl {
+		j.convict(l, "churn", "acquired %d times in %s", churn, took)
+	}
 }
 
 // settled checks that the last acquisition has got its own token.

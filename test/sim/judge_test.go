@@ -194,6 +194,20 @@ func TestHistories(t *testing.T) {
 			h.whole("s", "c", 101, 1)
 		}},
 
+		"a lease that goes round and round": {"churn", func(h *hand) {
+			for i := range int64(churn) {
+				h.pass(handTTL / churn / 2)
+				h.release("s", "a", 100+i)
+				h.take("s", "a")
+			}
+		}},
+		"a lease that goes round slowly": {"", func(h *hand) {
+			for i := range int64(2 * churn) {
+				h.pass(handTTL/churn + time.Second)
+				h.release("s", "a", 100+i)
+				h.take("s", "a")
+			}
+		}},
 		"a lease that lives is acquired": {"stolen", func(h *hand) { h.pass(handTTL - blur - 1); h.take("s", "b") }},
 		"a release of another's lease":   {"release", func(h *hand) { h.release("s", "b", 99) }},
 		"a release by an old token":      {"release", func(h *hand) { h.release("s", "a", 99) }},

@@ -126,10 +126,14 @@ func (o *outcome) try(ctx context.Context, b builder, n int, opt options) {
 
 // crashed names the check that brought the process down.
 func crashed(why string) string {
+	check := "crash"
 	if strings.HasPrefix(why, "no end") {
-		return "no end"
+		check = "no end"
 	}
-	return "crash"
+	if _, first, ok := strings.Cut(why, "first violation: "); ok && !strings.HasPrefix(first, "<nil>") {
+		check, _, _ = strings.Cut(first, ":")
+	}
+	return check
 }
 
 // mark begins a line that is meant for us.
