@@ -45,6 +45,13 @@ func startWitness(f *fleet) *witness {
 		until(f.t, readyLimit, "the replica follows", func() bool {
 			return strings.Contains(f.rdb.Info(f.t.Context(), "replication").Val(), ",state=online,")
 		})
+		// Nor does it send before the replica's first acknowledgment, a second later.
+		const probe = "witness:probe"
+		f.rdb.Set(f.t.Context(), probe, "", 0)
+		if n := f.rdb.Wait(f.t.Context(), 1, readyLimit).Val(); n != 1 {
+			f.t.Fatal("the replica acknowledges nothing")
+		}
+		f.rdb.Del(f.t.Context(), probe)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
