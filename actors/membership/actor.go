@@ -2,6 +2,7 @@ package membership
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -30,6 +31,7 @@ type membershipActor struct {
 	listAgain, scanMore bool // another was asked for meanwhile
 	// listLater and scanLater are set while a failed call waits to be repeated.
 	listLater, scanLater bool
+	unread               []string // documents whose reading failed and waits to be repeated
 
 	slots    chan struct{} // bounds the claims at once; shared with their goroutines
 	stopping bool
@@ -111,7 +113,9 @@ func (a *membershipActor) handle(c actor.Context, message Message) {
 	case *fetched:
 		a.onFetched(c, m, now)
 	case *refetch:
-		a.machine.out.fetch = append(a.machine.out.fetch, m.ids...)
+		slices.Sort(a.unread)
+		a.machine.out.fetch = append(a.machine.out.fetch, slices.Compact(a.unread)...)
+		a.unread = nil
 	case *relist:
 		a.listLater, a.scanLater = a.listLater && !m.list, a.scanLater && !m.scan
 		a.machine.out.list = a.machine.out.list || m.list

@@ -191,6 +191,14 @@ func (a *membershipActor) onChecked(m *checked, now time.Time) {
 	} // else the fleet's own appointment tries again
 }
 
+// fetchLater repeats all failed readings of documents in one.
+func (a *membershipActor) fetchLater(c actor.Context, ids []string) {
+	if len(a.unread) == 0 {
+		tree.Self(c).After(firstPause, &refetch{})
+	}
+	a.unread = append(a.unread, ids...)
+}
+
 func (a *membershipActor) onScanned(c actor.Context, m *scanned, now time.Time) {
 	a.scanning = false
 	if m.err != nil {
@@ -209,7 +217,7 @@ func (a *membershipActor) onScanned(c actor.Context, m *scanned, now time.Time) 
 
 func (a *membershipActor) onFetched(c actor.Context, m *fetched, now time.Time) {
 	if m.err != nil {
-		tree.Self(c).After(firstPause, &refetch{ids: m.asked})
+		a.fetchLater(c, m.asked)
 		return
 	}
 	a.machine.onDocuments(m.docs, m.read, now)

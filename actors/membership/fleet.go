@@ -21,6 +21,7 @@ type node struct {
 	name     planner.Name
 	deadline time.Time // of its heartbeat, as last read
 	lookAt   time.Time // when to read it again
+	misses   int       // looks in a row that had no answer
 	// suspect excludes the node from the plan until its heartbeat is renewed: a
 	// lease of its ran out.
 	suspect bool
@@ -33,7 +34,7 @@ type node struct {
 }
 
 func (n *node) read(deadline time.Time) {
-	n.deadline, n.lookAt = deadline, deadline.Add(touchAfter)
+	n.deadline, n.lookAt, n.misses = deadline, deadline.Add(touchAfter), 0
 }
 
 // fleet is the view of who lives. This node always counts itself.
@@ -121,13 +122,14 @@ func (f *fleet) live() []planner.Name {
 // size counts the nodes that live, suspects included.
 func (f *fleet) size() int { return len(f.nodes) + 1 }
 
-// due returns the nodes whose heartbeat must be looked at, and puts their next
-// look off by pause.
-func (f *fleet) due(now time.Time, pause time.Duration) []string {
+// due returns the nodes whose heartbeat must be looked at, and puts their next look
+// off by a growing while: a Redis that hangs is not asked ever more.
+func (f *fleet) due(now time.Time) []string {
 	var names []string
 	for name, n := range f.nodes {
 		if !now.Before(n.lookAt) {
-			n.lookAt = now.Add(pause) // should the look have no answer
+			n.lookAt = now.Add(growing(n.misses)) // should the look have no answer
+			n.misses++
 			names = append(names, name)
 		}
 	}

@@ -48,6 +48,23 @@ var _ = Describe("the view of the fleet", func() {
 		Expect(d.take().check).To(BeEmpty())
 	})
 
+	It("asks a Redis that hangs ever less", func() {
+		d := ready([]string{peer}, ids(2))
+		d.sleep(ttl - settleMost + touchAfter)
+		Expect(d.take().check).To(Equal([]string{peer}))
+		for _, pause := range []time.Duration{firstPause, 2 * firstPause, 4 * firstPause, mostPause, mostPause} {
+			d.sleep(pause - time.Millisecond)
+			Expect(d.take().check).To(BeEmpty())
+			d.sleep(time.Millisecond)
+			Expect(d.take().check).To(Equal([]string{peer}))
+		}
+		d.member(peer, time.Second)
+		d.sleep(time.Second + touchAfter)
+		Expect(d.take().check).To(Equal([]string{peer}))
+		d.sleep(firstPause)
+		Expect(d.take().check).To(Equal([]string{peer}), "after an answer it asks soon again")
+	})
+
 	It("tells a node that left from one that died", func() {
 		d := ready([]string{peer}, ids(2))
 		d.event(redisevents.NodeGone{Instance: peer})

@@ -120,7 +120,7 @@ func (m *machine) ttl(e *entry) time.Duration {
 // onTime does what has become due. The actor calls it after every message.
 func (m *machine) onTime(now time.Time) {
 	m.settleDown(now)
-	if names := m.fleet.due(now, firstPause); len(names) > 0 {
+	if names := m.fleet.due(now); len(names) > 0 {
 		m.out.check = append(m.out.check, names...)
 	}
 	for {

@@ -51,7 +51,7 @@ type (
 		read  time.Time
 		err   error
 	}
-	refetch struct{ ids []string }    // documents to read once more
+	refetch struct{}                  // what could not be read is to be read once more
 	relist  struct{ list, scan bool } // to be done once more
 	claimed struct {
 		outcomes []lease.Outcome
