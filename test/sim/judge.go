@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -66,7 +67,7 @@ type judge struct {
 
 const (
 	// endless is how many commands at one moment never end.
-	endless = 1_000_000
+	endless = 200_000
 	// enough is how many commands after a violation wait for the next step.
 	enough = 200_000
 )
@@ -136,8 +137,12 @@ func (j *judge) alarm() {
 	if j.fault != nil {
 		j.after++
 	}
-	if j.busy == endless || j.after == enough {
-		panic(fmt.Sprintf("no end: %d commands at %s, first violation: %v", j.busy, clock(j.moment), j.fault))
+	if j.busy >= endless || j.after >= enough {
+		first := j.fault
+		if first == nil && len(j.suspects) > 0 { // no step will settle it
+			first = errors.New(j.suspects[0].text)
+		}
+		panic(fmt.Sprintf("no end: %d commands at %s, first violation: %v", j.busy, clock(j.moment), first))
 	}
 }
 

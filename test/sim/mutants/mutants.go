@@ -100,7 +100,7 @@ func decisions() []mutant {
 			{dir + "hints.go", "	m.out.list, m.out.scan = true, true\n", ""},
 		}},
 		{"a paused session is still polled", []edit{
-			{dir + "documents.go", "	case held && !e.session.Pollable():", "	case held && !e.session.Pollable() && false:"},
+			{"session/session.go", "return s.Kind != External && !s.Paused", "return s.Kind != External"},
 		}},
 		{"a draining node keeps its heartbeat", []edit{
 			{"node/node.go", "if err := n.heart.Leave(leave); err != nil {", "if err := leave.Err(); err != nil {"},
