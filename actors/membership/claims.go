@@ -338,8 +338,11 @@ func (m *machine) onStatuses(statuses []lease.Status, now time.Time) {
 			m.consider(s.Session, e, byScan, now)
 		case s.Holder != "":
 			m.noteHolder(s.Session, e, s.Holder, s.Remaining, now)
-			if e.mine {
+			switch {
+			case e.mine:
 				m.wake(s.Session, e, m.nextTry(e, now), byTimer)
+			case e.abandoned(m.ttl(e), now) != "":
+				m.takeTurn(s.Session, e, m.rank(e), now) // as good as free
 			}
 		case e.mine:
 			m.consider(s.Session, e, byScan, now)

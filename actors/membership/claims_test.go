@@ -240,6 +240,23 @@ var _ = Describe("a node", func() {
 		Expect(d.take().claims).To(Equal([]lease.Claim{{Session: "s0", TTL: ttl, Abandoned: "ghost"}}))
 	})
 
+	It("takes its turn at an abandoned lease that the node of the plan leaves where it is", func() {
+		d := ready([]string{peer}, ids(20))
+		_, others := d.mine()
+		id := others[0]
+		look := lease.Status{Session: id, Holder: "ghost", Remaining: lease.NoExpiry}
+		d.heldBy(id, "ghost", lease.NoExpiry) // what it tried in its first turn
+		for range 3 {
+			d.status(look)
+			d.sleep(15 * time.Second)
+			d.member(peer, ttl)
+		}
+		d.take()
+		d.status(look)
+		d.sleep(fallbacks * rankDelay)
+		Expect(d.take().claims).To(ContainElement(lease.Claim{Session: id, TTL: ttl, Abandoned: "ghost"}))
+	})
+
 	It("leaves a lease alone whose expiry came back", func() {
 		d := ready(nil, ids(1))
 		d.heldBy("s0", peer, lease.NoExpiry)

@@ -93,6 +93,9 @@ func (m *machine) holder(id string, e *entry, now time.Time) string {
 	if e.holder != "" && m.fleet.lives(e.holder) {
 		return e.holder
 	}
+	if e.unbounded != "" {
+		return "" // a lease that does not run out is seen, and nobody has taken it over
+	}
 	named := e.ownedAt
 	if e.freedAt.After(named) {
 		named = e.freedAt
