@@ -50,10 +50,11 @@ func New(g gomega.Gomega, change ...func(*Options)) *Fleet {
 	m := redistest.NewMini()
 	f := &Fleet{G: g, Mini: m, Target: NewTarget(), options: o}
 	e, err := emulator.Start(m.Miniredis, emulator.Options{
-		Next: f.hook, Last: m.Hook, Publish: m.Publish, Sweep: o.Sweep, Tick: o.Tick,
+		Next: f.hook, Last: m.Hook, Publish: m.Publish, Sweep: o.Sweep, Lazy: true,
 	})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	f.Events = e
+	m.OnTimes(e.Advance)
 	f.Client = m.Client(func(o *redis.Options) { o.ClientName = OwnClient })
 	return f
 }

@@ -9,9 +9,8 @@ import (
 
 // Options change how a fleet is made.
 type Options struct {
-	// Sweep is how often the emulator of events compares all keys, Tick the step of
-	// the server's clock: see emulator.Options.
-	Sweep, Tick time.Duration
+	// Sweep is how often the emulator of events compares all keys: see emulator.Options.
+	Sweep time.Duration
 	// LogLevel is the nodes': debug. Quiet nodes log nothing.
 	LogLevel eventlog.Level
 	Quiet    bool

@@ -61,9 +61,19 @@ func newConn(l *Link, number int) *conn {
 	return c
 }
 
+// deepen makes the goroutine's stack large at one go. A script runs deep, mostly on a
+// goroutine that is new and would grow its stack several times, copying it each time.
+//
+//go:noinline
+func deepen(at int) byte {
+	var room [12 << 10]byte
+	return room[at]
+}
+
 // Write sends commands. It returns when the server has carried them out, unless
 // something holds them back.
 func (c *conn) Write(b []byte) (int, error) {
+	deepen(len(b) & 1)
 	l := c.link
 	l.mu.Lock()
 	for l.stopped && !c.closed {

@@ -31,11 +31,12 @@ type Mini struct {
 	scripts  *scripts
 	pubsub   pubsub
 	replaced func()
+	advance  func()
 }
 
 // NewMini returns an empty server. Close it before the bubble ends.
 func NewMini() *Mini {
-	m := &Mini{Miniredis: miniredis.NewMiniRedis()}
+	m := &Mini{Miniredis: miniredis.NewMiniRedis(), advance: func() {}}
 	if c, err := m.Dial(); err == nil { // it starts the server, and cannot fail
 		_ = c.Close()
 	}
@@ -222,6 +223,9 @@ func Options(addr string) *redis.Options {
 		ReadTimeout:              2 * time.Second,
 		WriteTimeout:             2 * time.Second,
 		MaxRetries:               -1,
+		DialerRetries:            1,
+		ReadBufferSize:           4 << 10, // the default costs more than all else that a new connection does
+		WriteBufferSize:          4 << 10,
 		DisableIdentity:          true,
 		MaintNotificationsConfig: maintDisabled(),
 	}

@@ -34,6 +34,7 @@ func (m *Mini) Snapshot() *Snapshot {
 }
 
 func (m *Mini) snapshot() *Snapshot {
+	m.advance()
 	s := &Snapshot{at: time.Now()}
 	db := m.DB(0)
 	for _, key := range db.Keys() {
@@ -70,6 +71,14 @@ func (m *Mini) OnReplace(f func()) {
 	m.replaced = f
 }
 
+// OnTimes has f called before TTLs are copied or written: it brings the server's
+// clock, if that stands, to the present.
+func (m *Mini) OnTimes(f func()) {
+	m.working.Lock()
+	defer m.working.Unlock()
+	m.advance = f
+}
+
 // Replace puts another server in this one's place, with the data of a snapshot, or
 // none: scripts are gone, and all connections closed. TTLs have gone on since.
 func (m *Mini) Replace(s *Snapshot) {
@@ -96,6 +105,7 @@ func (m *Mini) replace(data func() *Snapshot) {
 
 // restore writes a snapshot into the empty server.
 func (m *Mini) restore(s *Snapshot) {
+	m.advance()
 	db := m.DB(0)
 	gone := time.Since(s.at)
 	for _, e := range s.keys {

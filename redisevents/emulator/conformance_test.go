@@ -186,17 +186,25 @@ func TestConformanceOfRedis(t *testing.T) {
 }
 
 func TestConformanceOfEmulator(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := redistest.NewMini()
-		e, err := emulator.Start(m.Miniredis, emulator.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := m.Client()
-		conform(t, c, func() { time.Sleep(50 * time.Millisecond) })
-		_ = c.Close()
-		e.Close()
-		m.Close()
-		time.Sleep(2 * time.Second)
-	})
+	for name, lazy := range map[string]bool{"exact": false, "lazy": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := redistest.NewMini()
+				o := emulator.Options{Lazy: lazy}
+				if lazy {
+					o.Last, o.Publish = m.Hook, m.Publish
+				}
+				e, err := emulator.Start(m.Miniredis, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := m.Client()
+				conform(t, c, func() { time.Sleep(50 * time.Millisecond) })
+				_ = c.Close()
+				e.Close()
+				m.Close()
+				time.Sleep(2 * time.Second)
+			})
+		})
+	}
 }

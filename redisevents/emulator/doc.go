@@ -4,7 +4,7 @@
 //
 // # Owns
 //
-// The server's pre-hook, its ClockTTL switch (on), and the answers to
+// The server's pre-hook, its clock (ClockTTL on), and the answers to
 // CONFIG GET and SET of notify-keyspace-events and to INFO server and replication,
 // none of which miniredis has.
 //

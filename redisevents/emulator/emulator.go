@@ -39,6 +39,10 @@ type Options struct {
 	// makes miniredis look at all its keys whenever a command reads one; with steps
 	// it does so once a step. A key may run out by so much sooner or later.
 	Tick time.Duration
+	// Lazy lets the server's clock stand until a key runs out, which costs least, and
+	// has commands see the exact time all the same. Scripts must be carried out by
+	// Last, command by command and without miniredis' own lock.
+	Lazy bool
 }
 
 // Emulator publishes the keyspace events of one miniredis. Its methods may be
@@ -55,7 +59,8 @@ type Emulator struct {
 	fate    Fate
 	pending []op
 	seen    int       // commands that the hook let pass
-	ticked  time.Time // the server's clock, where it goes in steps
+	ticked  time.Time // the server's clock, where it does not follow ours
+	due     time.Time // no key runs out before, where the clock is lazy
 
 	wake chan struct{}      // an operation is pending
 	sync chan chan struct{} // requests of Sync and Restart
@@ -77,6 +82,9 @@ func Start(m *miniredis.Miniredis, o Options) (*Emulator, error) {
 	if o.Sweep <= 0 {
 		o.Sweep = defaultSweep
 	}
+	if o.Lazy {
+		o.Tick = 0
+	}
 	if o.Publish == nil {
 		o.Publish = m.Publish
 	}
@@ -95,7 +103,9 @@ func Start(m *miniredis.Miniredis, o Options) (*Emulator, error) {
 		picture: newPicture(), doubtful: map[id]time.Time{}, dbs: map[int]struct{}{0: {}},
 	}
 	e.base = e.srv.TotalCommands()
-	e.advance(time.Now())
+	if o.Tick > 0 || o.Lazy {
+		e.setClock(time.Now())
+	}
 	e.catchUp()
 	e.picture.out = nil // what was there before is no news
 	e.srv.SetPreHook(e.hook)
@@ -109,7 +119,7 @@ func (e *Emulator) Close() {
 	e.once.Do(func() {
 		close(e.stop)
 		<-e.done
-		if e.options.Tick > 0 {
+		if e.options.Tick > 0 || e.options.Lazy {
 			e.m.SetTime(time.Time{}) // the clock of the machine
 		}
 		e.srv.SetPreHook(e.options.Next)
@@ -134,6 +144,9 @@ func (e *Emulator) hook(c *server.Peer, cmd string, args ...string) bool {
 		return true
 	}
 	if e.answer(c, cmd, args) {
+		return true
+	}
+	if e.options.Lazy && e.keepTime(c, cmd, args) {
 		return true
 	}
 	if e.options.Last != nil && e.options.Last(c, cmd, args...) {

@@ -176,8 +176,11 @@ func (p *picture) ranOut(now time.Time) []id {
 	return ids
 }
 
-// next is the earliest deadline, possibly of a key that has another by now.
+// next is the earliest deadline.
 func (p *picture) next() (time.Time, bool) {
+	for len(p.due) > 0 && !p.keys[p.due[0].id].Equal(p.due[0].at) {
+		heap.Pop(&p.due)
+	}
 	if len(p.due) == 0 {
 		return time.Time{}, false
 	}

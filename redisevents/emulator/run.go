@@ -38,33 +38,13 @@ func (e *Emulator) run() {
 			e.sweep(now)
 			sweepAt = now.Add(e.options.Sweep)
 		}
+		e.expect()
 		e.publish()
 		if synced != nil {
 			close(synced)
 		}
 		timer.Reset(time.Until(e.nextStep(sweepAt)))
 	}
-}
-
-// advance moves the server's clock on where it goes in steps.
-func (e *Emulator) advance(now time.Time) {
-	if e.options.Tick == 0 || now.Sub(e.clock(now)) < e.options.Tick {
-		return
-	}
-	e.m.SetTime(now)
-	e.mu.Lock()
-	e.ticked = now
-	e.mu.Unlock()
-}
-
-// clock is the server's.
-func (e *Emulator) clock(now time.Time) time.Time {
-	if e.options.Tick == 0 {
-		return now
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.ticked
 }
 
 // step plays what is pending and looks at the keys that are due.
@@ -159,7 +139,7 @@ func (e *Emulator) truth(k id) truth {
 	}
 	t := truth{exists: true}
 	if ttl := db.TTL(k.key); ttl > 0 {
-		t.deadline = e.clock(time.Now()).Add(ttl)
+		t.deadline = e.origin(time.Now()).Add(ttl)
 	}
 	return t
 }

@@ -9,7 +9,7 @@ import (
 // Draw makes a scenario out of a seed: always the same one.
 func Draw(seed uint64) Scenario {
 	rnd := newRand(seed)
-	return DrawAs(seed, profiles()[pick(rnd, []int{1, 2, 5})])
+	return DrawAs(seed, profiles()[pick(rnd, []int{1, 2, 7})])
 }
 
 // DrawAs is Draw for one profile.
@@ -22,7 +22,7 @@ func DrawAs(seed uint64, profile string) Scenario {
 	}
 	end := Span(0)
 	quiet(&s, &end) // the start
-	for range 3 + rnd.IntN(4) {
+	for range 1 + rnd.IntN(4) {
 		storm(&s, rnd, &end)
 		quiet(&s, &end)
 		if rnd.IntN(2) == 0 { // one change of membership, or forged events, and nothing else

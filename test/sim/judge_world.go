@@ -102,6 +102,7 @@ func (b *bailiff) replaced() {
 // each reads what Redis has of each session.
 func (b *bailiff) each(do func(l *ledger, t truth)) {
 	mini := b.w.fleet.Mini
+	b.w.fleet.Events.Advance()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, l := range b.sessions {

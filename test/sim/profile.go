@@ -28,17 +28,17 @@ func drawTimings(rnd *rand.Rand, profile string) Timings {
 		t.LeaseTTL = seconds(rnd, 5, 8)
 		t.Shortest, t.Longest = seconds(rnd, 1, 2), seconds(rnd, 3, 15)
 		t.Reconcile = seconds(rnd, 3, 10)
-		t.Canary, t.Sweep, t.Tick = Span(500*time.Millisecond), Span(2*time.Second), Span(5*time.Millisecond)
+		t.Canary, t.Sweep = Span(500*time.Millisecond), Span(2*time.Second)
 	case normal:
 		t.LeaseTTL = seconds(rnd, 20, 45)
 		t.Shortest, t.Longest = seconds(rnd, 5, 15), seconds(rnd, 30, 90)
 		t.Reconcile = seconds(rnd, 5, 20)
-		t.Canary, t.Sweep, t.Tick = Span(2*time.Second), Span(10*time.Second), Span(20*time.Millisecond)
+		t.Canary, t.Sweep = Span(2*time.Second), Span(10*time.Second)
 	default:
-		t.LeaseTTL = seconds(rnd, 60, 120)
-		t.Shortest, t.Longest = seconds(rnd, 120, 240), seconds(rnd, 300, 1200)
-		t.Reconcile = seconds(rnd, 60, 120)
-		t.Canary, t.Sweep, t.Tick = Span(10*time.Second), Span(60*time.Second), Span(50*time.Millisecond)
+		t.LeaseTTL = seconds(rnd, 60, 240)
+		t.Shortest, t.Longest = seconds(rnd, 120, 360), seconds(rnd, 600, 2400)
+		t.Reconcile = seconds(rnd, 60, 240)
+		t.Canary, t.Sweep = Span(20*time.Second), Span(60*time.Second)
 	}
 	t.RenewInterval = t.LeaseTTL / Span(2+rnd.IntN(3))
 	t.Margin = t.LeaseTTL / 15

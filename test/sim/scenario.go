@@ -30,8 +30,8 @@ type Timings struct {
 	// Shortest and Longest bound the poll intervals of the documents.
 	Shortest, Longest Span
 	// Canary is the pace of the listener's proof of life, Sweep of the server's
-	// search for keys that were changed unseen, Tick the step of its clock.
-	Canary, Sweep, Tick Span
+	// search for keys that were changed unseen.
+	Canary, Sweep Span
 }
 
 // Fault is one trouble. Whatever it hits is Which modulo how many there are when

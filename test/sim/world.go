@@ -69,7 +69,7 @@ func newWorld(g gomega.Gomega, s Scenario, level eventlog.Level) *world {
 	w := &world{
 		g: g, scenario: s, start: time.Now(), counts: map[string]int{},
 		fleet: nodetest.New(g, func(o *nodetest.Options) {
-			o.Sweep, o.Tick, o.LogLevel = t.Sweep.D(), t.Tick.D(), level
+			o.Sweep, o.LogLevel = t.Sweep.D(), level
 		}),
 	}
 	w.fleet.Hook(w.refuses) // before the judge's: it sees what is carried out
