@@ -54,6 +54,9 @@ type Claim struct {
 	// Abandoned, when not empty, names a holder whose lease has no expiry: it is
 	// taken over if it is still held by that holder and still has none.
 	Abandoned string
+	// Interval is that of the session's polls by the document that the caller knows:
+	// it may have been edited since the last poll. Zero: as the last poll had it.
+	Interval time.Duration
 }
 
 // Outcome answers one claim.

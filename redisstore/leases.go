@@ -20,7 +20,11 @@ func (s *Store) Acquire(ctx context.Context, holder string, claims []lease.Claim
 			c := &call{script: s.scripts.acquire, args: []any{holder, millis(s.opts.StateTTL)}}
 			for _, claim := range claims[from:to] {
 				c.addKeys(s.leaseKeys(claim.Session))
-				c.args = append(c.args, millis(claim.TTL), claim.Abandoned)
+				interval := int64(0)
+				if claim.Interval > 0 {
+					interval = millis(claim.Interval)
+				}
+				c.args = append(c.args, millis(claim.TTL), claim.Abandoned, interval)
 			}
 
 			return c

@@ -34,7 +34,9 @@ func (m *machine) consider(id string, e *entry, why trigger, now time.Time) {
 	}
 	ttl := m.ttl(e)
 	m.asking[id] = &ask{why: why, ttl: ttl}
-	m.out.claims = append(m.out.claims, lease.Claim{Session: id, TTL: ttl, Abandoned: e.abandoned(ttl, now)})
+	m.out.claims = append(m.out.claims, lease.Claim{
+		Session: id, TTL: ttl, Abandoned: e.abandoned(ttl, now), Interval: e.session.Interval,
+	})
 }
 
 // barred returns until when this node must not claim a session.

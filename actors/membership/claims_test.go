@@ -237,7 +237,7 @@ var _ = Describe("a node", func() {
 		quiet(o)
 		Expect(count[eventlog.LeaseAcquireFailed](o)).To(BeZero())
 		d.sleep(time.Millisecond)
-		Expect(d.take().claims).To(Equal([]lease.Claim{{Session: "s0", TTL: ttl, Abandoned: "ghost"}}))
+		Expect(d.take().claims).To(Equal([]lease.Claim{{Session: "s0", TTL: ttl, Abandoned: "ghost", Interval: interval}}))
 	})
 
 	It("takes its turn at an abandoned lease that the node of the plan leaves where it is", func() {
@@ -254,7 +254,7 @@ var _ = Describe("a node", func() {
 		d.take()
 		d.status(look)
 		d.sleep(fallbacks * rankDelay)
-		Expect(d.take().claims).To(ContainElement(lease.Claim{Session: id, TTL: ttl, Abandoned: "ghost"}))
+		Expect(d.take().claims).To(ContainElement(lease.Claim{Session: id, TTL: ttl, Abandoned: "ghost", Interval: interval}))
 	})
 
 	It("leaves a lease alone whose expiry came back", func() {
@@ -263,7 +263,7 @@ var _ = Describe("a node", func() {
 		d.sleep(20 * time.Second)
 		d.status(lease.Status{Session: "s0", Holder: peer, Remaining: 29 * time.Second})
 		d.sleep(29*time.Second + time.Millisecond)
-		Expect(d.take().claims).To(Equal([]lease.Claim{{Session: "s0", TTL: ttl}}))
+		Expect(d.take().claims).To(Equal([]lease.Claim{{Session: "s0", TTL: ttl, Interval: interval}}))
 	})
 
 	It("takes no more sessions than it may, and more when there is room", func() {

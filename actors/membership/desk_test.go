@@ -19,6 +19,8 @@ const (
 	self = "me-1-00000001"
 	peer = "peer-1-00000002"
 	ttl  = 30 * time.Second
+	// interval is that of the sessions' polls.
+	interval = 10 * time.Second
 	// external holds leases and is no node.
 	external = "worker"
 )
@@ -65,7 +67,7 @@ func ids(n int) []string {
 }
 
 func doc(id string, change ...func(*session.Session)) document {
-	s := session.Session{ID: id, Kind: session.HTTP, Interval: 10 * time.Second, Timeout: 5 * time.Second, Fingerprint: 1}
+	s := session.Session{ID: id, Kind: session.HTTP, Interval: interval, Timeout: 5 * time.Second, Fingerprint: 1}
 	for _, c := range change {
 		c(&s)
 	}

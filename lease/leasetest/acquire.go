@@ -166,6 +166,20 @@ func acquireSpecs(run Runner) {
 		g.Expect(f.claim(ctx, "n1", "s", long).Wait).To(BeNumerically("~", 8*time.Second, time.Second))
 	})
 
+	it(run, "counts an interval that was edited from the last start", func(ctx context.Context, g Gomega, f *Fixture) {
+		now := time.Now()
+		f.raw(ctx, g, "HSET", f.Keys.State("s"), "last", now.Add(-10*time.Second).UnixMilli(),
+			"due", now.Add(50*time.Second).UnixMilli(), "interval", 60_000)
+		wait := func(interval time.Duration) time.Duration {
+			return f.Store.Acquire(ctx, "n1", []lease.Claim{{Session: "s", TTL: long, Interval: interval}})[0].Wait
+		}
+		g.Expect(wait(time.Minute)).To(BeNumerically("~", 50*time.Second, time.Second))
+		g.Expect(wait(30*time.Second)).To(BeNumerically("~", 20*time.Second, time.Second))
+		g.Expect(wait(2*time.Minute)).To(BeNumerically("~", 110*time.Second, time.Second))
+		g.Expect(wait(5 * time.Second)).To(BeZero())
+		g.Expect(wait(0)).To(BeNumerically("~", 50*time.Second, time.Second))
+	})
+
 	it(run, "waits no longer than two intervals for a due time that a wrong clock wrote", func(ctx context.Context, g Gomega, f *Fixture) {
 		f.raw(ctx, g, "HSET", f.Keys.State("s"), "due", time.Now().Add(time.Hour).UnixMilli(), "interval", 10000)
 		g.Expect(f.claim(ctx, "n1", "s", long).Wait).To(Equal(20 * time.Second))

@@ -2,7 +2,8 @@
 --
 -- KEYS  for each lease i: [2i-1] the lease key, [2i] its state hash
 -- ARGV  [1] holder  [2] base TTL of the state in ms
---       for each lease i: [2i+1] lease TTL in ms, [2i+2] holder that abandoned it, or ''
+--       for each lease i: [3i] lease TTL in ms, [3i+1] holder that abandoned it, or '',
+--       [3i+2] interval of its polls in ms by the caller's document, or 0
 -- Returns for each lease {flags, holder, token, remaining ms, wait ms}:
 --       flags 0 held by holder, -1 a key has a foreign type (nothing touched),
 --       else 1 granted + 2 was ours already + 4 there was no counter.
@@ -28,9 +29,9 @@ local function raise(key, version)
   return micros, 4
 end
 
-local function acquire(lease, state, ttl, abandoned)
+local function acquire(lease, state, ttl, abandoned, wanted)
   local holder = redis.pcall('GET', lease)
-  local s = redis.pcall('HMGET', state, 'version', 'due', 'retry_at', 'interval')
+  local s = redis.pcall('HMGET', state, 'version', 'due', 'retry_at', 'interval', 'last')
   if foreign(holder) or foreign(s) then
     return {-1, '', '0', 0, 0}
   end
@@ -53,9 +54,13 @@ local function acquire(lease, state, ttl, abandoned)
     redis.call('SET', lease, me, 'NX', 'PX', ttl)
     token, fresh = raise(state, token)
   end
-  local interval = tonumber(s[4] or '') or 0
+  local interval, due = tonumber(s[4] or '') or 0, tonumber(s[2] or '') or 0
   redis.call('PEXPIRE', state, string.format('%.0f', base + 10 * interval))
-  local next = math.max(tonumber(s[2] or '') or 0, tonumber(s[3] or '') or 0)
+  local last = tonumber(s[5] or '')
+  if wanted > 0 and wanted ~= interval and last then
+    interval, due = wanted, last + wanted -- edited since: begin will say the same
+  end
+  local next = math.max(due, tonumber(s[3] or '') or 0)
   local wait = math.max(0, next - now)
   if interval > 0 then
     wait = math.min(wait, 2 * interval)
@@ -65,6 +70,6 @@ end
 
 local out = {}
 for i = 1, #KEYS / 2 do
-  out[i] = acquire(KEYS[2 * i - 1], KEYS[2 * i], ARGV[2 * i + 1], ARGV[2 * i + 2])
+  out[i] = acquire(KEYS[2 * i - 1], KEYS[2 * i], ARGV[3 * i], ARGV[3 * i + 1], tonumber(ARGV[3 * i + 2]))
 end
 return out

@@ -198,7 +198,9 @@ func (r *Recorder) operation(name, key string, args []string, i int) (Op, error)
 	switch name {
 	case "acquire":
 		op, err := r.named(Acquire, key, at(0), "0")
-		op.TTL = millis(at(2 + 2*i))
+		if op.TTL = millis(at(2 + 3*i)); err == nil && op.TTL <= 0 {
+			err = errForm
+		}
 
 		return op, err
 	case "renew":
