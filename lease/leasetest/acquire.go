@@ -174,8 +174,8 @@ func acquireSpecs(run Runner) {
 			return f.Store.Acquire(ctx, "n1", []lease.Claim{{Session: "s", TTL: long, Interval: interval}})[0].Wait
 		}
 		g.Expect(wait(time.Minute)).To(BeNumerically("~", 50*time.Second, time.Second))
-		g.Expect(wait(30*time.Second)).To(BeNumerically("~", 20*time.Second, time.Second))
-		g.Expect(wait(2*time.Minute)).To(BeNumerically("~", 110*time.Second, time.Second))
+		g.Expect(wait(30 * time.Second)).To(BeNumerically("~", 20*time.Second, time.Second))
+		g.Expect(wait(2 * time.Minute)).To(BeNumerically("~", 110*time.Second, time.Second))
 		g.Expect(wait(5 * time.Second)).To(BeZero())
 		g.Expect(wait(0)).To(BeNumerically("~", 50*time.Second, time.Second))
 	})
