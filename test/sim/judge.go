@@ -53,6 +53,7 @@ type judge struct {
 	running  script             // the one that Redis runs, or ran last
 	suspects []suspect
 	meddled  time.Time // when all data was last changed by something else than nodes
+	emptied  time.Time // when another server last took the place of this one
 	rewound  time.Time // when Redis last lost writes that it had acknowledged
 	flushed  time.Time // when somebody last removed all data, which nobody is told of
 	explain  map[string]int

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	"leasehold/internal/nodetest"
@@ -54,6 +56,7 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 	for _, f := range l.flying {
 		from, by := f.Start, f.Instance
 		lost := j.unseen(l, from)
+		newborn := !j.emptied.Before(from) && !startOf(p.Instance).Before(j.emptied)
 		trust := from
 		if f.grant != nil {
 			trust = j.trust(f.grant)
@@ -61,6 +64,9 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 		j.doubt(l, func() (string, bool) {
 			if !trust.After(now) && j.facts.still(by, trust) && j.facts.still(by, now) {
 				return "a process stood still", true
+			}
+			if newborn {
+				return "Redis forgot, and nobody told a node that started afterwards", true
 			}
 			return "Redis forgot, and gave no sign", lost
 		}, "two polls at once", "%s (token %d) begins, that of %s (token %d) goes on since %s", p.Instance, p.Token, by, f.Token, now.Sub(from))
@@ -71,6 +77,15 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 // poll in flight, in a way that nobody can see.
 func (j *judge) unseen(l *ledger, from time.Time) bool {
 	return !j.rewound.Before(from) || !j.flushed.Before(from) || !l.erased.Before(from)
+}
+
+// startOf reads when a node started out of its name; the epoch if it is no node's.
+func startOf(instance string) time.Time {
+	var nanos int64
+	if parts := strings.Split(instance, "-"); len(parts) == 3 {
+		nanos, _ = strconv.ParseInt(parts[1], 10, 64)
+	}
+	return time.Unix(0, nanos)
 }
 
 // Over implements nodetest.Observer.

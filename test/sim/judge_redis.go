@@ -113,7 +113,7 @@ func (j *judge) outside(cmd string, args []string) {
 
 // forget books that all data is gone, or another's.
 func (j *judge) forget() {
-	j.meddled = j.now()
+	j.meddled, j.emptied = j.now(), j.now()
 	for _, l := range j.sessions {
 		l.known = false
 		j.saw(l, "all data was changed", "", 0)

@@ -65,6 +65,12 @@ func TestHistories(t *testing.T) {
 			h.begin("s", "b", 200, 0)
 			h.poll("s", "b", 200)
 		}},
+		"a poll beside another by a node that started after a restart that forgot": {"", func(h *hand) {
+			besideRestart(h, time.Second)
+		}},
+		"a poll beside another by a node that lived at a restart that forgot": {"two polls at once", func(h *hand) {
+			besideRestart(h, -time.Second)
+		}},
 		"a poll beside another after a flush": {"", func(h *hand) {
 			h.begin("s", "a", 100, 1)
 			h.poll("s", "a", 100)
@@ -264,6 +270,20 @@ func verdict(t *testing.T, err error, check string) {
 	case err != nil && !strings.HasPrefix(err.Error(), check+":"):
 		t.Fatalf("convicted of something else than %q: %s", check, err)
 	}
+}
+
+// besideRestart has a node poll beside another that began before Redis forgot all. The
+// node started so long after that.
+func besideRestart(h *hand, after time.Duration) {
+	h.begin("s", "a", 100, 1)
+	h.poll("s", "a", 100)
+	h.pass(2 * time.Second)
+	h.another(truth{})
+	node := fmt.Sprintf("b-%d-00000001", h.clock.Add(after).UnixNano())
+	h.pass(2 * time.Second)
+	h.first("s", node, 200)
+	h.begin("s", node, 200, 0)
+	h.poll("s", node, 200)
 }
 
 func TestTimeThatStandsStillIsNoticed(t *testing.T) {
