@@ -55,7 +55,10 @@ func New(g gomega.Gomega, change ...func(*Options)) *Fleet {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	f.Events = e
 	m.OnTimes(e.Advance)
-	f.Client = m.Client(func(o *redis.Options) { o.ClientName = OwnClient })
+	f.Client = m.Client(func(o *redis.Options) {
+		o.ClientName = OwnClient
+		o.ConnMaxIdleTime = -1 // a new connection would have no name at first
+	})
 	return f
 }
 
