@@ -27,6 +27,7 @@ func TestASessionMovesWhenItsPollHasEnded(t *testing.T) {
 		f.pollBegins(a)
 		b := f.start("b")[0] // the moves are due in a second, when a's polls are in flight
 		f.settled(2*f.plan.ttl, a, b)
+		wait(f.plan.interval) // each session is polled by its new node
 		f.pollBegins(b)
 		stopped := f.target.Now()
 		if code := b.term(); code != 0 {
@@ -38,8 +39,8 @@ func TestASessionMovesWhenItsPollHasEnded(t *testing.T) {
 			t.Errorf("b has not waited for a poll of 2 s that was in flight, but exited after %s", took)
 		}
 		f.settled(2*f.plan.ttl, a)
+		wait(f.plan.interval)
 	}
-	wait(f.plan.interval)
 	w.To = f.target.Now()
 
 	h := f.history()
