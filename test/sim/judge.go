@@ -54,10 +54,12 @@ type judge struct {
 	suspects []suspect
 	meddled  time.Time // when all data was last changed by something else than nodes
 	emptied  time.Time // when another server last took the place of this one
-	rewound  time.Time // when Redis last lost writes that it had acknowledged
-	flushed  time.Time // when somebody last removed all data, which nobody is told of
-	explain  map[string]int
-	fault    error
+	// born is when Redis first took a heartbeat of an instance: before, it knew nothing.
+	born    map[string]time.Time
+	rewound time.Time // when Redis last lost writes that it had acknowledged
+	flushed time.Time // when somebody last removed all data, which nobody is told of
+	explain map[string]int
+	fault   error
 
 	since time.Time // when the watch that goes on began
 
@@ -101,7 +103,7 @@ func newJudge(set settings, f facts, now func() time.Time, inScript func(*server
 	return &judge{
 		set: set, facts: f, now: now, inScript: inScript, keys: rediskey.Default(),
 		sessions: map[string]*ledger{}, named: map[string]keyName{}, scripts: map[string]string{},
-		explain: map[string]int{}, since: now(),
+		explain: map[string]int{}, since: now(), born: map[string]time.Time{},
 	}
 }
 

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"strconv"
-	"strings"
 	"time"
 
 	"leasehold/internal/nodetest"
@@ -56,7 +54,7 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 	for _, f := range l.flying {
 		from, by := f.Start, f.Instance
 		lost := j.unseen(l, from)
-		newborn := !j.emptied.Before(from) && !startOf(p.Instance).Before(j.emptied)
+		newborn := !j.emptied.Before(from) && !j.born[p.Instance].Before(j.emptied)
 		trust := from
 		if f.grant != nil {
 			trust = j.trust(f.grant)
@@ -77,15 +75,6 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 // poll in flight, in a way that nobody can see.
 func (j *judge) unseen(l *ledger, from time.Time) bool {
 	return !j.rewound.Before(from) || !j.flushed.Before(from) || !l.erased.Before(from)
-}
-
-// startOf reads when a node started out of its name; the epoch if it is no node's.
-func startOf(instance string) time.Time {
-	var nanos int64
-	if parts := strings.Split(instance, "-"); len(parts) == 3 {
-		nanos, _ = strconv.ParseInt(parts[1], 10, 64)
-	}
-	return time.Unix(0, nanos)
 }
 
 // Over implements nodetest.Observer.

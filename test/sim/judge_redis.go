@@ -136,8 +136,13 @@ func (j *judge) fromNode(cmd string, args []string) {
 		j.loaded(args[1])
 	case allowed[cmd]:
 	case (cmd == "SET" || cmd == "DEL") && len(args) > 0:
-		if j.parse(args[0]).kind != rediskey.Node || (cmd == "DEL" && len(args) > 1) {
+		n := j.parse(args[0])
+		if n.kind != rediskey.Node || (cmd == "DEL" && len(args) > 1) {
 			j.convict(nil, "foreign", "a node sent %s %q", cmd, args)
+			return
+		}
+		if _, ok := j.born[n.id]; !ok {
+			j.born[n.id] = j.now()
 		}
 	default:
 		j.convict(nil, "foreign", "a node sent %s %q", cmd, args)
