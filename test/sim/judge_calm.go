@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"leasehold/internal/nodetest"
@@ -12,6 +13,8 @@ type scene struct {
 	nodes  []string          // that live
 	leases map[string]string // the holder by session, as Redis has it
 	beats  []string          // instances with a heartbeat
+	// endless are the sessions whose lease has no expiry: the engine took it away.
+	endless map[string]bool
 	// settled is since when all must hold: everything had time to settle before.
 	settled time.Time
 	// change is the only thing that happened since the last calm, nil if there was
@@ -69,7 +72,9 @@ func (j *judge) idle(s scene, id, why string) {
 	if n := len(l.polls); n > 0 && l.polls[n-1].Start.After(s.settled) {
 		j.convict(l, "idle", "%s polls a session that is %s", l.polls[n-1].Instance, why)
 	}
-	if holder := s.leases[id]; holder != "" {
+	// A dead node's lease without expiry is taken over when the session is polled again.
+	left := s.endless[id] && !slices.Contains(s.nodes, s.leases[id])
+	if holder := s.leases[id]; holder != "" && !left {
 		j.convict(l, "idle", "%s has the lease of a session that is %s", holder, why)
 	}
 }

@@ -122,6 +122,14 @@ func TestCalms(t *testing.T) {
 		"a paused session that is left alone": {"", func(s *stage) { pause(s); delete(s.leases, "s1") }},
 		"a paused session that is polled":     {"idle", func(s *stage) { s.docs[1].polled = false; delete(s.leases, "s1") }},
 		"a paused session that is leased":     {"idle", func(s *stage) { pause(s) }},
+		"a paused session whose dead owner's lease never ends": {"", func(s *stage) {
+			pause(s)
+			s.leases["s1"], s.endless = "z", map[string]bool{"s1": true}
+		}},
+		"a paused session whose live owner's lease never ends": {"idle", func(s *stage) {
+			pause(s)
+			s.endless = map[string]bool{"s1": true}
+		}},
 		"a session without document":          {"idle", func(s *stage) { s.docs = s.docs[1:] }},
 
 		"a node with too many":      {"balance", func(s *stage) { s.leases["s1"] = "a"; s.leases["s4"] = "a" }},

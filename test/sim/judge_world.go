@@ -55,6 +55,10 @@ func (b *bailiff) calm() {
 		s.nodes = append(s.nodes, m.Name)
 	}
 	s.beats = b.w.keys(heartbeats)
+	s.endless = map[string]bool{}
+	for id := range s.leases {
+		s.endless[id] = b.w.fleet.Mini.TTL(b.keys.Lease(id)) == 0
+	}
 	b.judgeCalm(s)
 	b.settled, b.owners = len(b.w.applied), s.leases
 	b.watch()
