@@ -130,7 +130,7 @@ func TestCalms(t *testing.T) {
 			pause(s)
 			s.endless = map[string]bool{"s1": true}
 		}},
-		"a session without document":          {"idle", func(s *stage) { s.docs = s.docs[1:] }},
+		"a session without document": {"idle", func(s *stage) { s.docs = s.docs[1:] }},
 
 		"a node with too many":      {"balance", func(s *stage) { s.leases["s1"] = "a"; s.leases["s4"] = "a" }},
 		"a heartbeat of a dead one": {"heartbeats", func(s *stage) { s.beats = append(s.beats, "z") }},
