@@ -9,7 +9,8 @@
 //   - The key is written at least every interval, by a goroutine of its own that
 //     waits for nothing else of the node.
 //   - The node is fenced once the time of sending the last accepted beat + TTL −
-//     margin has passed, and unfenced by the next accepted one.
+//     margin has passed, also when its first beat fails, and unfenced by the next
+//     accepted one.
 //   - After Leave the key is not written again.
 //
 // # Not promised

@@ -159,6 +159,9 @@ func (h *Heart) note(err error, sent, now time.Time) {
 			h.cfg.Log.Emit(eventlog.RedisDown{Err: err})
 		}
 		h.failures++
+		if h.sent.IsZero() && !h.fenced { // nobody knows of this node yet
+			h.fence("no heartbeat was accepted yet")
+		}
 		return
 	}
 	h.sent = sent
@@ -180,11 +183,16 @@ func (h *Heart) checkTrust(now time.Time) {
 	if h.fenced || h.sent.IsZero() || h.left || now.Before(h.trustedUntil()) {
 		return
 	}
-	h.fenced = true
 	if h.failures == 0 { // the process stood still
 		h.failing = h.trustedUntil()
 	}
-	h.cfg.Log.Emit(eventlog.NodeFenced{Reason: "the heartbeat was not accepted in time"})
+	h.fence("the heartbeat was not accepted in time")
+}
+
+// fence needs the lock.
+func (h *Heart) fence(reason string) {
+	h.fenced = true
+	h.cfg.Log.Emit(eventlog.NodeFenced{Reason: reason})
 	h.cfg.Fenced(true)
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"time"
@@ -229,6 +231,28 @@ var _ = Describe("the trust in a heartbeat", func() {
 			g.Expect(b.heart.Fresh()).To(BeTrue())
 			g.Expect(b.lines("node.fenced")).To(Equal(1))
 			g.Expect(b.lines("node.unfenced")).To(Equal(1))
+		})
+	})
+
+	It("has not begun before the first accepted beat: a node that nobody can see is fenced", func() {
+		bubble.Run(func(g Gomega) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			s := &stub{began: time.Now(), beat: refused}
+			var said []string
+			h := heartbeat.New(heartbeat.Config{
+				Members: s, Instance: "n1", TTL: ttl, Interval: interval, Margin: margin, Log: eventlog.New(io.Discard, eventlog.Options{}),
+				Fenced: func(fenced bool) { said = append(said, fmt.Sprint(fenced, time.Since(s.began))) },
+			})
+			go h.Run(ctx)
+			bubble.Sleep(time.Minute)
+			g.Expect(said).To(Equal([]string{"true 0s"}))
+			s.plan(accepted)
+			bubble.Sleep(time.Second)
+			g.Expect(said).To(HaveLen(2))
+			g.Expect(said[1]).To(HavePrefix("false 1m0."))
+			cancel()
+			bubble.Sleep(0)
 		})
 	})
 

@@ -1,8 +1,11 @@
 package node_test
 
 import (
+	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -146,6 +149,30 @@ var _ = Describe("failover", func() {
 			bubble.Sleep(30 * time.Second)
 			balanced(g, f, 10, 2)
 			g.Expect(f.Target.Overlaps()).To(BeEmpty())
+		})
+	})
+
+	It("takes nothing before its first heartbeat was accepted, since nobody knows of it", func() {
+		bubble.Run(func(g Gomega) {
+			f := nodetest.New(g)
+			defer f.Stop()
+			f.PutMany(4, time.Second)
+			var full atomic.Bool
+			full.Store(true)
+			f.Hook(func(c *server.Peer, cmd string, args ...string) bool {
+				refused := full.Load() && cmd == "SET" && strings.HasPrefix(args[0], "poll:node:")
+				if refused {
+					c.WriteError("OOM command not allowed when used memory > 'maxmemory'.")
+				}
+				return refused
+			})
+			f.Start()
+			bubble.Sleep(time.Minute)
+			g.Expect(f.Owners()).To(BeEmpty())
+			g.Expect(f.Target.Polls("")).To(BeEmpty())
+			full.Store(false)
+			bubble.Sleep(5 * time.Second)
+			g.Expect(f.Owners()).To(HaveLen(4))
 		})
 	})
 

@@ -56,6 +56,9 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n.tree = running
+	if !n.heart.Fresh() { // it said so before there was anybody to tell
+		n.tell(&membership.Fenced{Fenced: true})
+	}
 
 	n.running.Go(func() { n.heart.Run(ctx) })
 	n.running.Go(n.listen)

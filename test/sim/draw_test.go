@@ -29,7 +29,7 @@ func TestEveryKindOfFaultIsDrawn(t *testing.T) {
 	g := NewWithT(t)
 	drawn := map[string]int{}
 	seen := map[string]bool{}
-	for seed := range uint64(300) {
+	for seed := range uint64(1000) {
 		s := Draw(seed)
 		seen[s.Timings.Profile] = true
 		for _, f := range s.Faults {
