@@ -241,8 +241,10 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 // forgotten reports whether a session without a counter, claimed at sent, is one that
 // another had before Redis forgot it, and that this node has not held off since: the
 // events tell of another server only once they are back, and a claim can be quicker.
+// Nodes do not look at all leases, but what was there to poll for a TTL had an owner.
 func (m *machine) forgotten(e *entry, sent, now time.Time) bool {
-	if e.ledAt.IsZero() || e.stillOurs(now) {
+	isNew := e.ledAt.IsZero() && now.Before(e.since.Add(m.ttl(e)))
+	if isNew || e.stillOurs(now) {
 		return false
 	}
 	heldOff := m.forgotAt.After(e.ledAt) && !sent.Before(m.forgotAt.Add(m.hold(e)))

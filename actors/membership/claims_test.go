@@ -343,6 +343,24 @@ var _ = Describe("a node", func() {
 		Expect(d.take().spawns[0].cfg.First).To(Equal(ttl))
 	})
 
+	It("does so with a session of which it knows for a TTL, though it never saw who had it", func() {
+		d := ready([]string{peer}, ids(1))
+		d.sleep(ttl - 2*time.Second)
+		d.member(peer, 0) // the heartbeats are forgotten too
+		d.sleep(settle + 2*time.Second)
+		d.answer(lease.Outcome{Session: "s0", Granted: true, Fresh: true, Holder: self, Token: 9})
+		Expect(d.take().spawns[0].cfg.First).To(Equal(ttl))
+	})
+
+	It("polls a paused session at once when it is resumed", func() {
+		d := ready(nil, nil)
+		d.scan(doc("s0", func(s *session.Session) { s.Paused, s.Fingerprint = true, 2 }))
+		d.sleep(2 * ttl)
+		d.read(doc("s0"))
+		d.answer(lease.Outcome{Session: "s0", Granted: true, Fresh: true, Holder: self, Token: 9})
+		Expect(d.take().spawns[0].cfg.First).To(BeZero())
+	})
+
 	It("polls at once what it claims after it held off", func() {
 		d := ready(nil, ids(1))
 		d.heldBy("s0", peer, 20*time.Second)

@@ -151,6 +151,7 @@ func (m *machine) onValid(s session.Session, read, now time.Time) bool {
 	m.log(eventlog.SessionChanged{Session: s.ID})
 	if was.Pollable() != s.Pollable() {
 		m.stale = true
+		e.since = now
 	}
 	m.adapt(e, now)
 	return true

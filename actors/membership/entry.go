@@ -13,6 +13,7 @@ type entry struct {
 	session session.Session
 	name    planner.Name
 	read    time.Time // when its document was read that counts
+	since   time.Time // when it was first known as one to poll
 
 	// owner is who should have the session by the plan, since ownedAt; mine says that
 	// it is this node.
@@ -50,7 +51,7 @@ type entry struct {
 }
 
 func newEntry(s session.Session, read time.Time) *entry {
-	return &entry{session: s, name: planner.NewName(s.ID), read: read}
+	return &entry{session: s, name: planner.NewName(s.ID), read: read, since: read}
 }
 
 // ask is an acquire in flight. It belongs to the session's ID, not to its entry:
