@@ -17,6 +17,9 @@ type scene struct {
 	endless map[string]bool
 	// settled is since when all must hold: everything had time to settle before.
 	settled time.Time
+	// slowReply is how long the answer to an acquire may have taken in the storm before:
+	// the first poll after it is so much late.
+	slowReply time.Duration
 	// change is the only thing that happened since the last calm, nil if there was
 	// more or nothing.
 	change *change
@@ -33,8 +36,7 @@ type sessionDoc struct {
 	changed  time.Time
 }
 
-// slack is how much later than due a poll may start in a calm: round trips, and the
-// steps of the server's clock.
+// slack is how much later than due a poll may start in a calm for all but slowReply.
 const slack = 200 * time.Millisecond
 
 // judgeCalm checks what must hold once everything had time to settle.
@@ -88,7 +90,7 @@ func (j *judge) alive(s scene, d sessionDoc, lives map[string]bool) {
 	if g := l.current(); g != nil && g.begun.After(s.settled) && !d.release {
 		j.convict(l, "liveness", "%s acquired the lease without a cause", g.holder)
 	}
-	j.rhythm(l, d, s.settled, slack)
+	j.rhythm(l, d, s.settled, slack+s.slowReply)
 }
 
 // rhythm checks that each poll that was due since a moment came, in time, and no

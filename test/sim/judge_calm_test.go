@@ -113,6 +113,8 @@ func TestCalms(t *testing.T) {
 		}},
 		"a late poll":                 {"rhythm", func(s *stage) { move(s, "s1", 3, 500*time.Millisecond) }},
 		"a poll a little late":        {"", func(s *stage) { move(s, "s1", 3, 300*time.Millisecond) }},
+		"a poll as late as an answer": {"", func(s *stage) { s.slowReply = 100 * time.Millisecond; move(s, "s1", 3, 450*time.Millisecond) }},
+		"a poll later than an answer": {"rhythm", func(s *stage) { s.slowReply = 10 * time.Millisecond; move(s, "s1", 3, 450*time.Millisecond) }},
 		"an early poll":               {"rhythm", func(s *stage) { move(s, "s1", 3, -600*time.Millisecond) }},
 		"an overrun drops its slot":   {"", func(s *stage) { overrun(s, 15*time.Second); drop(s, 3) }},
 		"an overrun drops too many":   {"rhythm", func(s *stage) { overrun(s, 15*time.Second); drop(s, 3); drop(s, 3) }},

@@ -55,6 +55,11 @@ func (b *bailiff) calm() {
 		s.nodes = append(s.nodes, m.Name)
 	}
 	s.beats = b.w.keys(heartbeats)
+	for _, f := range b.w.scenario.Faults {
+		if f.Kind == "link slow" {
+			s.slowReply = max(s.slowReply, 2*f.By.D())
+		}
+	}
 	s.endless = map[string]bool{}
 	for id := range s.leases {
 		s.endless[id] = b.w.fleet.Mini.TTL(b.keys.Lease(id)) == 0
