@@ -134,7 +134,7 @@ func (m *machine) onOutcomes(outcomes []lease.Outcome, sent, now time.Time) {
 		case unknown:
 			m.onUnanswered(o, e, a, now)
 		case o.Err != nil:
-			m.onForeignLease(o.Session, e, o.Err)
+			m.onForeignLease(o.Session, e, o.Err, now)
 		case a.freed:
 			m.tryFreed(o.Session, e, now)
 		default:
@@ -176,7 +176,8 @@ func growing(failures int) time.Duration {
 	return min(mostPause, firstPause<<min(failures, 8))
 }
 
-func (m *machine) onForeignLease(id string, e *entry, err error) {
+func (m *machine) onForeignLease(id string, e *entry, err error, now time.Time) {
+	e.since = now // nobody can have it
 	if !e.foreign {
 		e.foreign = true
 		m.log(eventlog.KeyForeign{Key: m.set.Keys.Lease(id), Reason: err.Error()})
@@ -332,7 +333,7 @@ func (m *machine) onStatuses(statuses []lease.Status, now time.Time) {
 		}
 		switch {
 		case errors.Is(s.Err, lease.ErrForeign):
-			m.onForeignLease(s.Session, e, s.Err)
+			m.onForeignLease(s.Session, e, s.Err, now)
 		case s.Err != nil:
 			// The next look may have an answer.
 		case s.Holder == m.set.Instance:

@@ -219,8 +219,12 @@ var _ = Describe("a node", func() {
 		o := d.take()
 		quiet(o)
 		Expect(count[eventlog.KeyForeign](o)).To(Equal(1))
+		d.sleep(ttl)
+		d.status(lease.Status{Session: "s0", Err: lease.ErrForeign})
 		d.freed("s0")
 		Expect(d.claims()).To(Equal([]string{"s0"}))
+		d.answer(lease.Outcome{Session: "s0", Granted: true, Fresh: true, Holder: self, Token: 9})
+		Expect(d.take().spawns[0].cfg.First).To(BeZero(), "nobody can have had it")
 	})
 
 	It("takes a lease without expiry over after one and a half TTL, not before, and warns once", func() {

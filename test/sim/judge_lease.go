@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -8,7 +9,7 @@ import (
 // acquired books a lease that was set.
 func (j *judge) acquired(l *ledger, holder, ttl string) {
 	now := j.now()
-	if caller, _ := j.running.caller(""); j.running.name != "acquire" || caller != holder {
+	if j.running.name != "acquire" || j.running.caller(0).holder != holder {
 		j.convict(l, "foreign", "%s set the lease for %s", j.running.name, holder)
 	}
 	j.settled(l)
@@ -146,10 +147,11 @@ func (j *judge) released(l *ledger, key string) {
 // owned checks that the script that runs was called by the lease's holder.
 func (j *judge) owned(l *ledger, key, check string) {
 	g := l.current()
-	holder, token := j.running.caller(key)
-	mine := g.token == unknown || token == "" || token == strconv.FormatInt(g.token, 10)
-	if g.holder != holder || !mine {
-		j.doubt(l, j.byData(l, g.begun), check, "%s with token %s changes the lease of %s (token %d)", holder, token, g.holder, g.token)
+	callers := j.running.callers(key)
+	if !slices.ContainsFunc(callers, func(c caller) bool {
+		return c.holder == g.holder && (g.token == unknown || c.token == "" || c.token == strconv.FormatInt(g.token, 10))
+	}) {
+		j.doubt(l, j.byData(l, g.begun), check, "%v changes the lease of %s (token %d)", callers, g.holder, g.token)
 	}
 }
 
@@ -163,7 +165,7 @@ func (j *judge) began(l *ledger, f map[string]string) {
 		j.number(l, token)
 	}
 	j.saw(l, "begin for slot", f["slot"], token)
-	if holder, _ := j.running.caller(""); g == nil || g.token != token || g.holder != holder || !g.alive(now) {
+	if holder := j.running.caller(0).holder; g == nil || g.token != token || g.holder != holder || !g.alive(now) {
 		since := now
 		if g != nil {
 			since = g.begun

@@ -30,30 +30,40 @@ type script struct {
 	keys, args []string
 }
 
-// caller returns who calls the script for a lease key, and with which token.
-func (s script) caller(key string) (holder, token string) {
+// caller is who calls a script for a lease, and with which token.
+type caller struct{ holder, token string }
+
+// callers returns all that a script is called by for a lease key: it may be in one
+// call with two tokens.
+func (s script) callers(key string) []caller {
+	var all []caller
+	for i := 0; i < len(s.keys); i += 2 { // a lease key and a state key each
+		if s.keys[i] == key {
+			all = append(all, s.caller(i/2))
+		}
+	}
+	return all
+}
+
+// caller returns who calls for the lease i.
+func (s script) caller(i int) caller {
 	at := func(i int) string {
 		if i < len(s.args) {
 			return s.args[i]
 		}
 		return ""
 	}
-	i := 0
-	for i < len(s.keys) && s.keys[i] != key {
-		i++
-	}
-	i /= 2 // a lease key and a state key each
 	switch s.name {
 	case "acquire":
-		return at(0), ""
+		return caller{at(0), ""}
 	case "begin", "finish":
-		return at(0), at(1)
+		return caller{at(0), at(1)}
 	case "renew":
-		return at(3*i + 2), at(3*i + 3)
+		return caller{at(3*i + 2), at(3*i + 3)}
 	case "release":
-		return at(3 * i), at(3*i + 1)
+		return caller{at(3 * i), at(3*i + 1)}
 	default:
-		return "", ""
+		return caller{}
 	}
 }
 

@@ -216,7 +216,12 @@ func TestHistories(t *testing.T) {
 		}},
 		"a lease that lives is acquired": {"stolen", func(h *hand) { h.pass(handTTL - blur - 1); h.take("s", "b") }},
 		"a release of another's lease":   {"release", func(h *hand) { h.release("s", "b", 99) }},
-		"a release by an old token":      {"release", func(h *hand) { h.release("s", "a", 99) }},
+		"a release in one call with one of no token": {"", func(h *hand) {
+			sha := shaOf("-- release does something\n")
+			h.send("EVALSHA", sha, "4", leaseKey("s"), stateKey("s"), leaseKey("s"), stateKey("s"), "a", "0", "1", "a", "100", "1")
+			h.inner("DEL", leaseKey("s"))
+		}},
+		"a release by an old token": {"release", func(h *hand) { h.release("s", "a", 99) }},
 		"a release while the poll goes on": {"release", func(h *hand) {
 			h.begin("s", "a", 100, 1)
 			h.poll("s", "a", 100)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -236,6 +237,15 @@ func TestAWrongHistoryFails(t *testing.T) {
 			check.WrongOwner{},
 			1, "s0",
 		},
+		"polls while the lease has been free for long": {
+			"owners", leases(func(s *check.LeaseSample) {
+				if s.Session == "s7" {
+					s.Holder = ""
+				}
+			}),
+			check.WrongOwner{},
+			20, "nobody",
+		},
 		"polls while the lease is free": {
 			"owners", leases(func(s *check.LeaseSample) {
 				if s.Session == "s7" {
@@ -356,6 +366,21 @@ func TestWhatIsAllowed(t *testing.T) {
 		},
 		"a poll just before the lease was seen": {
 			"owners", add(target.Record{Session: "s0", Instance: "n1", Token: 101, From: moveAt - 150*ms, To: moveAt}),
+		},
+		"a lease that came and went between two samples": {
+			"owners", func(h *check.History) {
+				const free = 7*interval + 500*ms // the session was leased a moment before
+				leases(func(s *check.LeaseSample) {
+					if s.Session != "s5" || (s.At-free).Abs() > 400*ms {
+						return
+					}
+					s.Holder = ""
+					if s.At < free {
+						s.Token = 149
+					}
+				})(h)
+				edit("s5", 7, func(p *target.Record) { p.From, p.To = free-10*ms, free-5*ms })(h)
+			},
 		},
 		"a longer gap around a fault that allows it": {
 			"gaps", func(h *check.History) {

@@ -94,8 +94,8 @@ func overtaken(rising []target.Record, p target.Record) (target.Record, bool) {
 }
 
 // Owners finds polls that started while the lease was another's, or had another token:
-// no sample within the tolerance of the start shows the poller. The evidence is polls
-// with such a sample near.
+// no sample within the tolerance of the start shows the poller, and it can't have had the
+// lease between two of them either. The evidence is polls with such a sample near.
 func Owners(h History, tolerance time.Duration, need int) Verdict {
 	v := Verdict{Check: "owners", Need: need}
 	samples := h.samples(Window{})
@@ -107,7 +107,7 @@ func Owners(h History, tolerance time.Duration, need int) Verdict {
 				continue
 			}
 			v.Evidence++
-			if !slices.ContainsFunc(near, func(s LeaseSample) bool { return owns(s, p) }) {
+			if !slices.ContainsFunc(near, func(s LeaseSample) bool { return owns(s, p) }) && !unseen(near, p) {
 				v.Violations = append(v.Violations, WrongOwner{Poll: p, Near: near})
 			}
 		}
@@ -117,6 +117,18 @@ func Owners(h History, tolerance time.Duration, need int) Verdict {
 
 func owns(s LeaseSample, p target.Record) bool {
 	return s.Holder == p.Instance && (s.Token == 0 || s.Token == p.Token)
+}
+
+// unseen reports whether the lease came and went between two samples, one before and one
+// after the start: the token had not been given out yet, and is the last one since.
+func unseen(near []LeaseSample, p target.Record) bool {
+	for i := 1; i < len(near); i++ {
+		before, after := near[i-1], near[i]
+		if before.At <= p.From && p.From <= after.At {
+			return before.Token > 0 && before.Token < p.Token && after.Token == p.Token && after.Holder == ""
+		}
+	}
+	return false
 }
 
 // around returns the sorted samples that are no further from the moment than d.
