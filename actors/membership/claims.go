@@ -26,6 +26,9 @@ func (m *machine) consider(id string, e *entry, why trigger, now time.Time) {
 		return
 	}
 	if at := m.barred(e, now); now.Before(at) {
+		if why == byFallback { // the nodes before this one are barred as long
+			at = at.Add(time.Duration(m.rank(e)) * rankDelay)
+		}
 		m.wake(id, e, at, why)
 		return
 	}

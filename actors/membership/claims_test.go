@@ -385,6 +385,22 @@ var _ = Describe("a node", func() {
 })
 
 var _ = Describe("a node among others", func() {
+	It("keeps its turn behind the node of the plan also when all held off after a restart", func() {
+		d := ready([]string{peer}, ids(2))
+		mine, others := d.mine()
+		d.own(mine...)
+		d.heldBy(others[0], peer, ttl)
+		d.event(redisevents.Gap{Restarted: true})
+		d.freed(others[0])
+		d.take()
+		d.sleep(ttl - time.Second)
+		d.member(peer, ttl)
+		d.sleep(time.Second + rankDelay - time.Millisecond)
+		Expect(d.take().claims).To(BeEmpty())
+		d.sleep(time.Millisecond)
+		Expect(d.claims()).To(Equal(others))
+	})
+
 	It("lets the node that the plan names come first, and takes a free session in its turn", func() {
 		d := ready([]string{peer}, ids(2))
 		mine, others := d.mine()

@@ -120,12 +120,13 @@ func owns(s LeaseSample, p target.Record) bool {
 }
 
 // unseen reports whether the lease came and went between two samples, one before and one
-// after the start: the token had not been given out yet, and is the last one since.
+// after the start: the token was given out since the first, and was gone at the second.
 func unseen(near []LeaseSample, p target.Record) bool {
 	for i := 1; i < len(near); i++ {
 		before, after := near[i-1], near[i]
 		if before.At <= p.From && p.From <= after.At {
-			return before.Token > 0 && before.Token < p.Token && after.Token == p.Token && after.Holder == ""
+			gone := after.Token > p.Token || after.Token == p.Token && after.Holder == ""
+			return before.Token > 0 && before.Token < p.Token && gone
 		}
 	}
 	return false
