@@ -56,6 +56,12 @@ func (m *machine) barred(e *entry, now time.Time) time.Time {
 	return at
 }
 
+// othersBarred reports whether other nodes may still hold off: they hear of another
+// server at different times. Then it says nothing about them that they take nothing.
+func (m *machine) othersBarred(e *entry, now time.Time) bool {
+	return !m.forgotAt.IsZero() && now.Before(m.forgotAt.Add(m.hold(e)+newcomer))
+}
+
 // hold is how long a session of another is not claimed after Redis may have
 // forgotten its lease: its holder claims it again at once, and a poll of a holder
 // that was cut off is over by then.
@@ -236,7 +242,7 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 	e.own(now)
 	e.freedAt = time.Time{}
 	m.makeChild(e, a, grant, first, sent)
-	if a.why == byFallback && !e.mine && now.Sub(e.ownedAt) > settle {
+	if a.why == byFallback && !e.mine && now.Sub(e.ownedAt) > settle && !m.othersBarred(e, now) {
 		m.fleet.decline(e.owner, now, m.set.Reconcile, keepMost*m.set.Reconcile)
 	}
 	m.noteSurplus(o.Session, e, now)

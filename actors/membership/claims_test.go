@@ -399,6 +399,8 @@ var _ = Describe("a node among others", func() {
 		Expect(d.take().claims).To(BeEmpty())
 		d.sleep(time.Millisecond)
 		Expect(d.claims()).To(Equal(others))
+		d.grant(others[0])
+		Expect(d.m.fleet.full(peer, d.now)).To(BeFalse(), "it may have heard of the restart later")
 	})
 
 	It("lets the node that the plan names come first, and takes a free session in its turn", func() {
