@@ -111,6 +111,20 @@ func beginSpecs(run Runner) {
 		g.Expect(start.Wait).To(BeNumerically("~", wide.Interval, time.Second))
 	})
 
+	it(run, "counts the next slot from a start that is late, and from the slot of one in time", func(ctx context.Context, g Gomega, f *Fixture) {
+		for late, from := range map[time.Duration]time.Duration{3 * time.Second: 3 * time.Second, 100 * time.Millisecond: 0} {
+			id := "late by " + late.String()
+			grant := f.take(ctx, g, "n1", id, long)
+			slot := time.Now().Add(-late)
+			f.raw(ctx, g, "HSET", f.Keys.State(id), "due", slot.UnixMilli(), "interval", 10_000)
+			start, err := f.Store.Begin(ctx, grant, lease.Slot{Interval: 10 * time.Second, Bound: time.Second})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(start.Wait).To(BeZero())
+			following := time.UnixMilli(f.raw(ctx, g, "EVAL", "return tonumber(redis.call('HGET', KEYS[1], 'due'))", 1, f.Keys.State(id)).(int64))
+			g.Expect(following).To(BeTemporally("~", slot.Add(from+10*time.Second), time.Second))
+		}
+	})
+
 	it(run, "counts an edited interval from the last start", func(ctx context.Context, g Gomega, f *Fixture) {
 		grant := f.take(ctx, g, "n1", "s", long)
 		first, err := f.Store.Begin(ctx, grant, lease.Slot{Interval: time.Hour, Bound: time.Second})

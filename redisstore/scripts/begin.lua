@@ -63,9 +63,10 @@ local left = redis.call('PTTL', KEYS[1])
 if left < 0 then
   left = bound
 end
+-- Slots count from this one if it is served in time, else from now, as finish has it.
 local following = now + interval
-if due > 0 then
-  following = due + interval * (math.floor((now - due) / interval) + 1)
+if due > 0 and now - due <= interval / 20 then
+  following = due + interval
 end
 redis.call('HSET', KEYS[2], 'last', ms(now), 'slot', ms(due), 'due', ms(following),
   'interval', ms(interval), 'busy', token, 'busy_max', ms(now + bound),
