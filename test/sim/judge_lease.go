@@ -172,6 +172,10 @@ func (j *judge) began(l *ledger, f map[string]string) {
 		}
 		j.doubt(l, j.byData(l, since), "begin", "passed with token %d, which is not that of the lease", token)
 	}
+	at, _ := strconv.ParseInt(f["last"], 10, 64)
+	if slot, _ := strconv.ParseInt(f["slot"], 10, 64); slot > at {
+		j.convict(l, "slot", "begun %d ms before it is due", slot-at)
+	}
 	if s := l.start; s.slot == f["slot"] && s.slot != "0" && !s.returned {
 		j.doubt(l, j.byData(l, s.seen), "slot", "%s was given to token %d and again to %d", s.slot, s.token, token)
 	}

@@ -153,6 +153,8 @@ func TestHistories(t *testing.T) {
 		"begin passes for another":              {"begin", func(h *hand) { h.begin("s", "b", 100, 1) }},
 		"begin passes after the lease ran out":  {"begin", func(h *hand) { h.pass(handTTL + blur); h.begin("s", "a", 100, 1) }},
 		"begin passes after the lease was back": {"begin", func(h *hand) { h.release("s", "a", 100); h.begin("s", "a", 100, 1) }},
+		"a slot before its time":                {"slot", func(h *hand) { h.begin("s", "a", 100, h.clock.UnixMilli()+1) }},
+		"a slot in its time":                    {"", func(h *hand) { h.begin("s", "a", 100, h.clock.UnixMilli()) }},
 		"a slot is given twice": {"slot", func(h *hand) {
 			h.whole("s", "a", 100, 1)
 			h.begin("s", "a", 100, 1)
