@@ -48,10 +48,8 @@ func (m *machine) barred(e *entry, now time.Time) time.Time {
 	if e.notBefore.After(at) {
 		at = e.notBefore
 	}
-	if !e.stillOurs(now) && !m.forgotAt.IsZero() {
-		if until := m.forgotAt.Add(m.hold(e)); until.After(at) {
-			at = until
-		}
+	if until := m.holdEnds(e); !e.stillOurs(now) && until.After(at) {
+		at = until
 	}
 	return at
 }
@@ -59,7 +57,16 @@ func (m *machine) barred(e *entry, now time.Time) time.Time {
 // othersBarred reports whether other nodes may still hold off: they hear of another
 // server at different times. Then it says nothing about them that they take nothing.
 func (m *machine) othersBarred(e *entry, now time.Time) bool {
-	return !m.forgotAt.IsZero() && now.Before(m.forgotAt.Add(m.hold(e)+newcomer))
+	return now.Before(m.holdEnds(e).Add(newcomer))
+}
+
+// holdEnds is when a session of another may be claimed again; long ago where Redis has
+// forgotten nothing.
+func (m *machine) holdEnds(e *entry) time.Time {
+	if m.forgotAt.IsZero() {
+		return time.Time{}
+	}
+	return m.forgotAt.Add(m.hold(e))
 }
 
 // hold is how long a session of another is not claimed after Redis may have
@@ -257,7 +264,7 @@ func (m *machine) forgotten(e *entry, sent, now time.Time) bool {
 	if isNew || e.stillOurs(now) {
 		return false
 	}
-	heldOff := m.forgotAt.After(e.ledAt) && !sent.Before(m.forgotAt.Add(m.hold(e)))
+	heldOff := m.forgotAt.After(e.ledAt) && !sent.Before(m.holdEnds(e))
 	return !heldOff
 }
 

@@ -223,8 +223,7 @@ var _ = Describe("a node", func() {
 		d.status(lease.Status{Session: "s0", Err: lease.ErrForeign})
 		d.freed("s0")
 		Expect(d.claims()).To(Equal([]string{"s0"}))
-		d.answer(lease.Outcome{Session: "s0", Granted: true, Fresh: true, Holder: self, Token: 9})
-		Expect(d.take().spawns[0].cfg.First).To(BeZero(), "nobody can have had it")
+		Expect(d.fresh()).To(BeZero(), "nobody can have had it")
 	})
 
 	It("takes a lease without expiry over after one and a half TTL, not before, and warns once", func() {
@@ -324,8 +323,7 @@ var _ = Describe("a node", func() {
 		d.heldBy("s0", peer, time.Second)
 		d.sleep(1001 * time.Millisecond)
 		d.take()
-		d.answer(lease.Outcome{Session: "s0", Granted: true, Fresh: true, Holder: self, Token: 9})
-		Expect(d.take().spawns[0].cfg.First).To(Equal(ttl))
+		Expect(d.fresh()).To(Equal(ttl))
 	})
 
 	It("does so although it heard meanwhile that the other's lease went", func() {
@@ -333,8 +331,7 @@ var _ = Describe("a node", func() {
 		d.heldBy("s0", peer, 20*time.Second)
 		d.freed("s0")
 		d.take()
-		d.answer(lease.Outcome{Session: "s0", Granted: true, Fresh: true, Holder: self, Token: 9})
-		Expect(d.take().spawns[0].cfg.First).To(Equal(ttl))
+		Expect(d.fresh()).To(Equal(ttl))
 	})
 
 	It("does so with a claim that was under way when it heard that Redis is another", func() {
@@ -343,8 +340,7 @@ var _ = Describe("a node", func() {
 		d.freed("s0")
 		Expect(d.claims()).To(Equal(ids(1)))
 		d.event(redisevents.Gap{Restarted: true})
-		d.answer(lease.Outcome{Session: "s0", Granted: true, Fresh: true, Holder: self, Token: 9})
-		Expect(d.take().spawns[0].cfg.First).To(Equal(ttl))
+		Expect(d.fresh()).To(Equal(ttl))
 	})
 
 	It("does so with a session of which it knows for a TTL, though it never saw who had it", func() {
@@ -352,8 +348,7 @@ var _ = Describe("a node", func() {
 		d.sleep(ttl - 2*time.Second)
 		d.member(peer, 0) // the heartbeats are forgotten too
 		d.sleep(settle + 2*time.Second)
-		d.answer(lease.Outcome{Session: "s0", Granted: true, Fresh: true, Holder: self, Token: 9})
-		Expect(d.take().spawns[0].cfg.First).To(Equal(ttl))
+		Expect(d.fresh()).To(Equal(ttl))
 	})
 
 	It("polls a paused session at once when it is resumed", func() {
@@ -361,8 +356,7 @@ var _ = Describe("a node", func() {
 		d.scan(doc("s0", func(s *session.Session) { s.Paused, s.Fingerprint = true, 2 }))
 		d.sleep(2 * ttl)
 		d.read(doc("s0"))
-		d.answer(lease.Outcome{Session: "s0", Granted: true, Fresh: true, Holder: self, Token: 9})
-		Expect(d.take().spawns[0].cfg.First).To(BeZero())
+		Expect(d.fresh()).To(BeZero())
 	})
 
 	It("polls at once what it claims after it held off", func() {
@@ -372,15 +366,13 @@ var _ = Describe("a node", func() {
 		d.event(redisevents.Gap{Restarted: true})
 		d.sleep(ttl + time.Second)
 		Expect(d.claims()).To(Equal(ids(1)))
-		d.answer(lease.Outcome{Session: "s0", Granted: true, Fresh: true, Holder: self, Token: 9})
-		Expect(d.take().spawns[0].cfg.First).To(BeZero())
+		Expect(d.fresh()).To(BeZero())
 	})
 
 	It("polls a new session at once", func() {
 		d := ready(nil, ids(1))
 		d.take()
-		d.answer(lease.Outcome{Session: "s0", Granted: true, Fresh: true, Holder: self, Token: 9})
-		Expect(d.take().spawns[0].cfg.First).To(BeZero())
+		Expect(d.fresh()).To(BeZero())
 	})
 })
 
