@@ -55,16 +55,19 @@ func (e *Emulator) origin(now time.Time) time.Time {
 	return e.ticked
 }
 
-// expect notes, after a step, until when no key runs out.
+// expect notes, after a step, until when no key runs out. What a pending command does
+// is not known yet: then the bound is only lowered.
 func (e *Emulator) expect() {
+	if !e.options.Lazy {
+		return
+	}
 	next, ok := e.picture.next()
+	if !ok {
+		next = time.Now().Add(e.options.Sweep)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	switch {
-	case !ok:
-		next = time.Now().Add(e.options.Sweep)
-		fallthrough
-	case len(e.pending) == 0 && len(e.doubtful) == 0, next.Before(e.due):
+	if known := len(e.pending) == 0 && len(e.doubtful) == 0; known || next.Before(e.due) {
 		e.due = next
 	}
 }

@@ -5,32 +5,17 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"leasehold/internal/redistest"
 	"leasehold/redisevents/emulator"
 )
 
 // lazily gives a test a server whose clock stands until a key runs out.
 func lazily(t *testing.T, f func(w *world)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		m := redistest.NewMini()
-		e, err := emulator.Start(m.Miniredis, emulator.Options{Flags: "EA", Lazy: true, Last: m.Hook, Publish: m.Publish})
-		ok(t, err)
-		c := m.Client()
-		ear := listen(t, c)
-		defer func() {
-			_, _ = ear.ps.Close(), c.Close()
-			e.Close()
-			m.Close()
-			time.Sleep(2 * time.Second)
-		}()
-		f(&world{T: t, m: m, e: e, c: c, ear: ear})
-	})
+	inBubble(t, emulator.Options{Flags: "EA", Lazy: true}, f)
 }
 
 // Whatever sets a TTL, the key is there until the last moment and gone at the next.

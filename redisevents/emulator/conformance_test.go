@@ -189,15 +189,7 @@ func TestConformanceOfEmulator(t *testing.T) {
 	for name, lazy := range map[string]bool{"exact": false, "lazy": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := redistest.NewMini()
-				o := emulator.Options{Lazy: lazy}
-				if lazy {
-					o.Last, o.Publish = m.Hook, m.Publish
-				}
-				e, err := emulator.Start(m.Miniredis, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				m, e := emulate(t, emulator.Options{Lazy: lazy})
 				c := m.Client()
 				conform(t, c, func() { time.Sleep(50 * time.Millisecond) })
 				_ = c.Close()

@@ -26,15 +26,23 @@ type world struct {
 	ear *ear
 }
 
+// emulate starts a server, which carries scripts out where the clock is lazy.
+func emulate(t *testing.T, o emulator.Options) (*redistest.Mini, *emulator.Emulator) {
+	t.Helper()
+	m := redistest.NewMini()
+	if o.Lazy {
+		o.Last, o.Publish = m.Hook, m.Publish
+	}
+	e, err := emulator.Start(m.Miniredis, o)
+	ok(t, err)
+	return m, e
+}
+
 // inBubble gives a test a server with all flags and an ear on it, in virtual time.
 func inBubble(t *testing.T, o emulator.Options, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		m := redistest.NewMini()
-		e, err := emulator.Start(m.Miniredis, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m, e := emulate(t, o)
 		c := m.Client()
 		ear := listen(t, c)
 		defer func() {
