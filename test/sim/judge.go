@@ -58,7 +58,6 @@ type judge struct {
 	born    map[string]time.Time
 	rewound time.Time // when Redis last lost writes that it had acknowledged
 	flushed time.Time // when somebody last removed all data, which nobody is told of
-	explain map[string]int
 	fault   error
 
 	since time.Time // when the watch that goes on began
@@ -94,7 +93,6 @@ type facts interface {
 
 // suspect is a violation unless a fault explains it.
 type suspect struct {
-	at      time.Time
 	text    string
 	excused func() (why string, ok bool)
 }
@@ -103,7 +101,7 @@ func newJudge(set settings, f facts, now func() time.Time, inScript func(*server
 	return &judge{
 		set: set, facts: f, now: now, inScript: inScript, keys: rediskey.Default(),
 		sessions: map[string]*ledger{}, named: map[string]keyName{}, scripts: map[string]string{},
-		explain: map[string]int{}, since: now(), born: map[string]time.Time{},
+		since: now(), born: map[string]time.Time{},
 	}
 }
 
@@ -119,8 +117,7 @@ func (j *judge) step() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, s := range j.suspects {
-		if why, ok := s.excused(); ok {
-			j.explain[why]++
+		if _, ok := s.excused(); ok {
 			continue
 		}
 		if j.fault == nil {
@@ -159,7 +156,7 @@ func (j *judge) convict(l *ledger, check, format string, args ...any) {
 // doubt needs the lock.
 func (j *judge) doubt(l *ledger, excused func() (string, bool), check, format string, args ...any) {
 	j.suspects = append(j.suspects, suspect{
-		at: j.now(), text: j.charge(l, check, format, args...), excused: excused,
+		text: j.charge(l, check, format, args...), excused: excused,
 	})
 }
 

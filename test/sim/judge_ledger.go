@@ -79,8 +79,8 @@ func (l *ledger) current() *grant {
 
 // find returns the last grant with that token, nil if there is none.
 func (l *ledger) find(holder string, token int64) *grant {
-	for _, v := range slices.Backward(l.grants) {
-		if g := v; g.holder == holder && g.token == token {
+	for _, g := range slices.Backward(l.grants) {
+		if g.holder == holder && g.token == token {
 			return g
 		}
 	}
