@@ -34,6 +34,7 @@ type holderActor struct {
 	cell   *cell.Cell
 	unhook func() bool // stops the report of the cell's end
 	poller *actor.PID
+	unsure error // why it is not known what became of the release
 	ended  bool
 }
 
@@ -49,7 +50,7 @@ func (h *holderActor) Receive(c actor.Context) {
 	case *poller.Failed:
 		h.apply(c, h.machine.onPollFailed(m.RetryIn))
 	case *renewer.Suspended:
-		h.machine.onSuspended()
+		h.suspended(c, m)
 	case *renewer.Renewed:
 		h.apply(c, h.machine.onRenewed())
 	case *renewer.Released:
@@ -108,6 +109,15 @@ func (h *holderActor) update(c actor.Context, m *Update) {
 	c.Send(h.poller, &poller.Update{Session: m.Session})
 }
 
+// suspended follows a renewal without an answer. The cell lets no poll start; the
+// child hears of it for those that it tells.
+func (h *holderActor) suspended(c actor.Context, m *renewer.Suspended) {
+	h.machine.onSuspended()
+	if h.machine.polling() {
+		c.Send(h.poller, m)
+	}
+}
+
 func (h *holderActor) apply(c actor.Context, a action) {
 	switch a {
 	case nothing:
@@ -146,7 +156,7 @@ func (h *holderActor) end(c actor.Context, released bool) {
 		c.Send(h.deps.Renewer, &renewer.Untrack{Grant: h.cfg.Term.Grant})
 	}
 	c.Request(c.Parent(), &Ended{
-		Grant: h.cfg.Term.Grant, Released: released,
+		Grant: h.cfg.Term.Grant, Released: released, Err: h.unsure,
 		Reason: h.machine.reason, Fault: h.machine.fault, RetryIn: h.machine.retryIn,
 	})
 }
@@ -184,6 +194,7 @@ func (h *holderActor) noteReleased(err error) {
 	case errors.Is(err, lease.ErrLost), errors.Is(err, lease.ErrForeign):
 		h.deps.Log.Emit(eventlog.LeaseLost{Session: g.Session, Version: int64(g.Token), Reason: err.Error()})
 	default:
+		h.unsure = err
 		h.deps.Log.Emit(eventlog.LeaseExpired{
 			Session: g.Session, Version: int64(g.Token),
 			Reason: "the release had no answer, the lease is left to run out: " + err.Error(),

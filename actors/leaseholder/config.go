@@ -20,7 +20,8 @@ type Deps struct {
 	Context context.Context
 	// Renewer gets the messages of package renewer.
 	Renewer *actor.PID
-	// Poller makes the props of a child that polls under a cell.
+	// Poller makes the props of a child that polls under a cell. It gets the messages
+	// of package poller, and [renewer.Suspended].
 	Poller func(poller.Config) *actor.Props
 	Log    *eventlog.Log
 	Report func(tree.Failure)

@@ -61,7 +61,7 @@ func (b *bench) Receive(c actor.Context) {
 		c.Stop(c.Self())
 	case *crash:
 		panic("planned")
-	case poller.Message:
+	case poller.Message, *renewer.Suspended:
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.got = append(b.got, m)
@@ -164,10 +164,18 @@ var _ = Describe("a leaseholder that holds its lease", func() {
 			b.tell(&renewer.Renewed{})
 			g.Expect(b.told()).To(BeEmpty())
 			b.tell(&renewer.Suspended{})
+			b.tell(&renewer.Renewed{})
+			b.tell(&renewer.Renewed{})
+			g.Expect(b.told()).To(Equal([]any{&renewer.Suspended{}, &poller.Resume{}}))
+		})
+	})
+
+	It("does not speak of renewals to a poller that is to end", func() {
+		run(func(g Gomega, b *bench) {
+			b.tell(&leaseholder.Release{Reason: leaseholder.Asked})
 			b.tell(&renewer.Suspended{})
 			b.tell(&renewer.Renewed{})
-			b.tell(&renewer.Renewed{})
-			g.Expect(b.told()).To(Equal([]any{&poller.Resume{}}))
+			g.Expect(b.told()).To(Equal([]any{&poller.Stop{}}))
 		})
 	})
 })
@@ -247,6 +255,7 @@ var _ = Describe("a leaseholder that gives its lease back", func() {
 			b.endPoller()
 			b.tell(&renewer.Released{Grant: grant(), Err: errors.New("no answer")})
 			g.Expect(b.ended()).To(HaveLen(1))
+			g.Expect(b.ended()[0].Err).To(MatchError("no answer"))
 			g.Expect(b.system.Events("lease.released")).To(BeEmpty())
 			g.Expect(b.system.Events("lease.expired")).To(HaveLen(1))
 		})

@@ -17,6 +17,7 @@ const (
 	Paused    Reason = "paused"
 	Deleted   Reason = "deleted"
 	Failure   Reason = "failure"
+	Asked     Reason = "api" // whoever took it by hand gives it back
 )
 
 // cancels reports whether the poll in flight is canceled for this reason, rather
@@ -58,6 +59,8 @@ type Ended struct {
 	// Released is set when the lease was given back rather than lost.
 	Released bool
 	Reason   Reason
+	// Err says why it is not known whether Redis carried the release out.
+	Err error
 	// Fault is set when the poller failed rather than a poll.
 	Fault bool
 	// RetryIn is when the fleet retries a session that was released on a failure.

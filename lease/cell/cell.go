@@ -24,6 +24,7 @@ type Cell struct {
 	mu        sync.Mutex
 	until     time.Time // on the monotonic clock
 	wallUntil time.Time // on the wall clock
+	renewed   time.Time // when the last accepted acquire or renewal was heard of
 	suspended bool
 	timer     *time.Timer
 }
@@ -37,6 +38,7 @@ func New(parent context.Context, term lease.Term) *Cell {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.set(term.TrustedUntil)
+	c.renewed = time.Now()
 	c.timer = time.AfterFunc(time.Until(term.TrustedUntil), c.ring)
 	return c
 }
@@ -53,6 +55,13 @@ func (c *Cell) TrustedUntil() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.until
+}
+
+// Renewed returns when the last accepted acquire or renewal was heard of.
+func (c *Cell) Renewed() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.renewed
 }
 
 // Usable reports whether a new poll may start now.
@@ -80,6 +89,7 @@ func (c *Cell) Extend(until time.Time) bool {
 	if until.After(c.until) {
 		c.set(until) // the timer finds out when it rings
 	}
+	c.renewed = now
 	c.suspended = false
 	return true
 }

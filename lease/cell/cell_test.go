@@ -45,6 +45,23 @@ var _ = Describe("a lease cell", func() {
 		})
 	})
 
+	It("knows when the last accepted renewal was heard of", func() {
+		bubble.Run(func(g Gomega) {
+			c := until(28 * time.Second)
+			granted := time.Now()
+			g.Expect(c.Renewed()).To(Equal(granted))
+			bubble.Sleep(10 * time.Second)
+			c.Suspend()
+			g.Expect(c.Renewed()).To(Equal(granted), "no answer is none")
+			g.Expect(c.Extend(time.Now().Add(28 * time.Second))).To(BeTrue())
+			g.Expect(c.Renewed()).To(Equal(granted.Add(10 * time.Second)))
+			c.Kill(errRefused)
+			bubble.Sleep(time.Second)
+			g.Expect(c.Extend(time.Now().Add(28 * time.Second))).To(BeFalse())
+			g.Expect(c.Renewed()).To(Equal(granted.Add(10*time.Second)), "a refused one neither")
+		})
+	})
+
 	It("has ended at once when its deadline passed before it was made", func() {
 		bubble.Run(func(g Gomega) {
 			c := until(-time.Second)
