@@ -82,6 +82,7 @@ func All() []Event {
 		PollLogged{},
 		PollDeferred{},
 		ResultFenced{},
+		ResultDropped{},
 		EventsSubscribed{},
 		EventsLost{},
 		EventsDisabled{},

@@ -160,6 +160,10 @@ var golden = []struct {
 		`{"level":"warn","event":"poll.deferred","endpoint_id":"s1","version":7,"error":"boom"}`,
 	},
 	{
+		eventlog.ResultDropped{Sink: "webhook", Count: 3, Err: errBoom},
+		`{"level":"warn","event":"result.dropped","sink":"webhook","count":3,"error":"boom"}`,
+	},
+	{
 		eventlog.ResultFenced{Session: "s1", Version: 7, Err: errBoom},
 		`{"level":"error","event":"result.fenced","endpoint_id":"s1","version":7,"error":"boom"}`,
 	},
@@ -261,7 +265,7 @@ func TestTheContractsEventsExistWithTheirLevels(t *testing.T) {
 		"events.subscribed": "info", "events.lost": "warn", "events.disabled": "warn", "reconcile.repaired": "warn",
 		// Beyond the contract.
 		"poll.logged": "info", "poll.deferred": "warn", "key.foreign": "warn", "actor.failed": "error",
-		"redis.down": "warn", "redis.up": "info", "settings.warning": "warn",
+		"redis.down": "warn", "redis.up": "info", "settings.warning": "warn", "result.dropped": "warn",
 	}
 	for _, e := range eventlog.All() {
 		name, level, _ := eventlog.Describe(e)

@@ -104,6 +104,25 @@ func (e PollDeferred) fields(l *line) {
 	l.err(e.Err)
 }
 
+// ResultDropped says that results did not reach a sink, and never will.
+type ResultDropped struct {
+	Sink string
+	// Count is how many, since the last such line.
+	Count int
+	// Err is the latest reason.
+	Err error
+}
+
+func (ResultDropped) head() head {
+	return head{Warn, "result.dropped", "results did not reach a sink"}
+}
+
+func (e ResultDropped) fields(l *line) {
+	l.opt("sink", e.Sink)
+	l.num("count", int64(e.Count))
+	l.err(e.Err)
+}
+
 // ResultFenced says that a result came with a token that is no longer current and
 // was refused.
 type ResultFenced struct {

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -155,6 +156,9 @@ type Start struct {
 	At, Due time.Time
 	// Failures counts the failed polls in a row before this one, fleet-wide.
 	Failures int
+	// Sequence numbers the starts of a session, whoever polls it: each has a higher one
+	// than those before, by one unless the state was lost.
+	Sequence int64
 }
 
 // Result is what one poll brought, and when the session is due again. Times are
@@ -166,13 +170,26 @@ type Result struct {
 
 	Status   int
 	Bytes    int64
+	Body     []byte    // the first bytes of the answer, where the document asks for them
 	Due      time.Time // the slot that the poll served
 	Started  time.Time // as Begin answered: it names the poll
+	Sequence int64     // as Begin answered
 	Duration time.Duration
 
 	NextDue  time.Time
 	RetryAt  time.Time // zero unless failed
 	Failures int
+
+	// Event is the result as the stream of results has it.
+	Event []byte
+}
+
+// maxErrorText bounds what is kept of a poll's error.
+const maxErrorText = 512
+
+// ErrorText is Error as it is kept: short and valid UTF-8.
+func (r Result) ErrorText() string {
+	return strings.ToValidUTF8(r.Error[:min(len(r.Error), maxErrorText)], "�")
 }
 
 // Member is one heartbeat key.

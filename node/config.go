@@ -10,6 +10,7 @@ import (
 	"leasehold/redisevents"
 	"leasehold/rediskey"
 	"leasehold/redisstore"
+	"leasehold/results"
 	"leasehold/session"
 )
 
@@ -35,7 +36,10 @@ type Config struct {
 
 	// Poll does the polls of all kinds of sessions.
 	Poll poller.Func
-	Log  *eventlog.Log
+	// Results hears of results that were recorded or refused. It may be nil, and is
+	// the caller's to close, after the node.
+	Results *results.Hub
+	Log     *eventlog.Log
 
 	// Hold, if set, is called before an actor handles a message and may keep it
 	// waiting, as a process that is stopped does. It is for tests.

@@ -97,7 +97,7 @@ func (n *Node) supervision() supervisor.Config {
 		cfg.Log.Emit(eventlog.ActorFailed{Actor: f.Actor, Reason: f.During + ": " + f.Reason, Stack: f.Stack})
 	}
 	gate := semaphore.NewWeighted(int64(cfg.Concurrency))
-	pollers := &poller.Deps{Ledger: n.store, Poll: cfg.Poll, Gate: gate, Log: cfg.Log, Report: report}
+	pollers := &poller.Deps{Ledger: n.store, Poll: cfg.Poll, Gate: gate, Results: cfg.Results, Log: cfg.Log, Report: report}
 
 	return supervisor.Config{
 		System: n.system,

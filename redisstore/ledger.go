@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"leasehold/lease"
 )
-
-// maxErrorText bounds what is kept of a poll's error.
-const maxErrorText = 512
 
 // Begin records the start of a poll: see [lease.Ledger].
 func (s *Store) Begin(ctx context.Context, g lease.Grant, slot lease.Slot) (lease.Start, error) {
@@ -30,9 +26,9 @@ func (s *Store) Begin(ctx context.Context, g lease.Grant, slot lease.Slot) (leas
 		return lease.Start{}, fmt.Errorf("begin a poll: %w", err)
 	}
 	switch code := integer(r[0]); {
-	case code == 1 && len(r) == 4:
+	case code == 1 && len(r) == 5:
 		return lease.Start{
-			At: at(integer(r[1])), Due: at(integer(r[2])), Failures: int(integer(r[3])),
+			At: at(integer(r[1])), Due: at(integer(r[2])), Failures: int(integer(r[3])), Sequence: integer(r[4]),
 		}, nil
 	case code == 2 && len(r) == 2:
 		return lease.Start{Wait: time.Duration(integer(r[1])) * time.Millisecond}, nil
@@ -47,6 +43,7 @@ func (s *Store) Finish(ctx context.Context, g lease.Grant, r lease.Result) error
 	c.addKeys(s.leaseKeys(g.Session))
 	if s.opts.Stream != "" && !s.cluster {
 		c.keys = append(c.keys, s.opts.Stream)
+		c.args = append(c.args, g.Session, r.Event, s.opts.MaxLen)
 	}
 	if err := s.polls.do(ctx, c); err != nil {
 		return fmt.Errorf("finish a poll: %w", err)
@@ -72,8 +69,8 @@ func (s *Store) Finish(ctx context.Context, g lease.Grant, r lease.Result) error
 func (s *Store) finishArgs(g lease.Grant, r lease.Result) []any {
 	return []any{
 		g.Holder, int64(g.Token), millis(s.opts.StateTTL), unixMilli(r.NextDue), unixMilli(r.RetryAt),
-		r.Failures, flag(r.OK), r.Class, shorten(r.Error), r.Status, r.Duration.Milliseconds(), r.Bytes,
-		unixMilli(r.Started), g.Session, s.opts.MaxLen,
+		r.Failures, flag(r.OK), r.Class, r.ErrorText(), r.Status, r.Duration.Milliseconds(), r.Bytes,
+		unixMilli(r.Started),
 	}
 }
 
@@ -99,11 +96,7 @@ func (s *Store) appendElsewhere(ctx context.Context, g lease.Grant, r lease.Resu
 	defer cancel()
 	err := s.client.XAdd(ctx, &redis.XAddArgs{
 		Stream: s.opts.Stream, MaxLen: s.opts.MaxLen, Approx: true,
-		Values: []any{
-			"session", g.Session, "token", int64(g.Token), "started", unixMilli(r.Started),
-			"duration_ms", r.Duration.Milliseconds(), "class", r.Class, "ok", flag(r.OK),
-			"status", r.Status, "bytes", r.Bytes, "error", shorten(r.Error), "holder", g.Holder,
-		},
+		Values: []any{"session", g.Session, "token", int64(g.Token), "event", r.Event},
 	}).Err()
 	if err != nil && !errors.Is(err, context.Canceled) {
 		s.opts.OnForeign(s.opts.Stream, err.Error())
@@ -126,12 +119,4 @@ func at(ms int64) time.Time {
 	}
 
 	return time.UnixMilli(ms)
-}
-
-func shorten(text string) string {
-	if len(text) > maxErrorText {
-		text = text[:maxErrorText]
-	}
-
-	return strings.ToValidUTF8(text, "�")
 }

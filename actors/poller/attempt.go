@@ -9,6 +9,7 @@ import (
 	"leasehold/eventlog"
 	"leasehold/lease"
 	"leasehold/lease/cell"
+	"leasehold/results"
 	"leasehold/schedule"
 	"leasehold/session"
 )
@@ -76,8 +77,10 @@ func (a attempt) work(poll context.Context, begun lease.Start, heard time.Time) 
 	outcome := a.poll(poll)
 	took := time.Since(heard)
 	result := a.result(outcome, begun, begun.At.Add(took), took)
+	event := results.Encode(g, result)
+	result.Event = event.JSON
 
-	if a.record(result) {
+	if a.record(result, event) {
 		a.log(outcome, result, begun.Failures)
 	}
 
@@ -106,8 +109,8 @@ func (a attempt) poll(ctx context.Context) (o Outcome) {
 // result computes when the session is due again.
 func (a attempt) result(o Outcome, begun lease.Start, ended time.Time, took time.Duration) lease.Result {
 	r := lease.Result{
-		OK: o.OK, Class: o.Class, Status: o.Status, Bytes: o.Bytes,
-		Due: begun.Due, Started: begun.At, Duration: took,
+		OK: o.OK, Class: o.Class, Status: o.Status, Bytes: o.Bytes, Body: o.Body,
+		Due: begun.Due, Started: begun.At, Sequence: begun.Sequence, Duration: took,
 	}
 	if o.Err != nil {
 		r.Error = o.Err.Error()
@@ -128,9 +131,10 @@ func (a attempt) result(o Outcome, begun lease.Start, ended time.Time, took time
 }
 
 // record writes the result, also when the lease has ended meanwhile: the fence
-// refuses it then, and the successor need not wait for this poll any more. It reports
-// whether the result may be spoken of as one: not if it came after the lease.
-func (a attempt) record(r lease.Result) bool {
+// refuses it then, and the successor need not wait for this poll any more. Sinks get
+// what was recorded. It reports whether the result may be spoken of as one: not if it
+// came after the lease.
+func (a attempt) record(r lease.Result, event results.Message) bool {
 	g := a.grant()
 	ctx := context.WithoutCancel(a.cell.Context())
 	for try := 1; ; try++ {
@@ -140,9 +144,11 @@ func (a attempt) record(r lease.Result) bool {
 		cancel()
 		switch {
 		case err == nil:
+			a.deps.Results.Recorded(event)
 			return true
 		case errors.Is(err, lease.ErrLost):
 			a.cell.Kill(err)
+			a.deps.Results.Fenced()
 			a.deps.Log.Emit(eventlog.ResultFenced{Session: g.Session, Version: int64(g.Token), Err: err})
 			return false
 		case try == recordTries, ended:

@@ -10,6 +10,7 @@ import (
 	"leasehold/eventlog"
 	"leasehold/lease"
 	"leasehold/lease/cell"
+	"leasehold/results"
 	"leasehold/session"
 )
 
@@ -26,6 +27,7 @@ type Outcome struct {
 	Err    error  // nil when OK; must not hold a secret
 	Status int    // of an HTTP answer
 	Bytes  int64  // read of the answer
+	Body   []byte // the answer's first bytes, where the session keeps them
 }
 
 // Success is the class of a poll that went well, Canceled that of one which was
@@ -52,7 +54,9 @@ type Deps struct {
 	Ledger lease.Ledger
 	Poll   Func
 	Gate   Gate
-	Log    *eventlog.Log
+	// Results hears of results that were recorded or refused. It may be nil.
+	Results *results.Hub
+	Log     *eventlog.Log
 	// Report hears of panics. It may be nil.
 	Report func(tree.Failure)
 }

@@ -3,14 +3,16 @@
 -- KEYS  [1] the lease key  [2] its state hash
 -- ARGV  [1] holder  [2] token  [3] interval in ms  [4] longest time of the poll in ms
 --       [5] the last start in ms that the caller has heard of, or ''
--- Returns {1, start ms, slot ms (0 for a first poll), failures}: go ahead
+-- Returns {1, start ms, slot ms (0 for a first poll), failures, sequence}: go ahead
 --       {2, ms to wait}: not due, or another poll is in flight
 --       {0, holder}: not the holder's lease, or an old token
 --       {-1}: a key has a foreign type
 --
 -- Invariant: polls of one session are never in flight together, whatever
 -- happened to the lease key, and a slot is served by one token at most: the next
--- slot becomes due with the start already, and finish corrects it.
+-- slot becomes due with the start already, and finish corrects it. The sequence grows
+-- by one with each start; where there is none it is the server's time in microseconds,
+-- so it never falls.
 -- A repetition (the reply was lost) answers with the start that it recorded. A caller
 -- that has heard of that start asks for its next one: finish did not come through.
 local function ms(n)
@@ -19,7 +21,7 @@ end
 
 local holder = redis.pcall('GET', KEYS[1])
 local s = redis.pcall('HMGET', KEYS[2], 'version', 'due', 'last', 'interval', 'busy', 'busy_until',
-  'retry_at', 'failures', 'slot')
+  'retry_at', 'failures', 'slot', 'sequence')
 if foreign(holder) or foreign(s) then
   return {-1}
 end
@@ -33,6 +35,7 @@ local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local due, last = tonumber(s[2] or '') or 0, tonumber(s[3] or '')
 local busy, busy_until = s[5], tonumber(s[6] or '') or 0
 local retry_at, failures = tonumber(s[7] or '') or 0, tonumber(s[8] or '') or 0
+local sequence = tonumber(s[10] or '')
 
 if busy and busy ~= token and busy_until > now then
   return {2, busy_until - now}
@@ -54,7 +57,7 @@ end
 local wait = math.max(due, retry_at) - now
 if wait > 0 then
   if busy == token and busy_until > now and last and ms(last) ~= ARGV[5] then
-    return {1, last, tonumber(s[9] or '') or 0, failures}
+    return {1, last, tonumber(s[9] or '') or 0, failures, sequence or 0}
   end
   return {2, wait}
 end
@@ -68,7 +71,8 @@ local following = now + interval
 if due > 0 and now - due <= interval / 20 then
   following = due + interval
 end
+sequence = sequence and sequence + 1 or tonumber(time[1]) * 1000000 + tonumber(time[2])
 redis.call('HSET', KEYS[2], 'last', ms(now), 'slot', ms(due), 'due', ms(following),
-  'interval', ms(interval), 'busy', token, 'busy_max', ms(now + bound),
+  'interval', ms(interval), 'sequence', ms(sequence), 'busy', token, 'busy_max', ms(now + bound),
   'busy_until', ms(now + math.min(bound, left)))
-return {1, now, due, failures}
+return {1, now, due, failures, sequence}

@@ -5,7 +5,7 @@
 -- ARGV  [1] holder  [2] token  [3] base TTL of the state in ms  [4] next due ms, or ''
 --       [5] retry not before ms, or ''  [6] failures  [7] ok '1' or '0'  [8] class
 --       [9] error  [10] status  [11] duration ms  [12] bytes  [13] started ms
---       [14] session  [15] most entries of the stream
+--       only with a stream: [14] session  [15] the result as an event  [16] most entries of the stream
 -- Returns {1} recorded (now or before), {2, error} recorded but not appended to the stream,
 --       {0, holder} refused, {-1} a key has a foreign type
 --
@@ -43,9 +43,8 @@ redis.call('HSET', KEYS[2], 'failures', ARGV[6], 'ok', ARGV[7], 'class', ARGV[8]
 local interval = tonumber(s[3] or '') or 0
 redis.call('PEXPIRE', KEYS[2], string.format('%.0f', tonumber(ARGV[3]) + 10 * interval))
 if KEYS[3] then
-  local added = redis.pcall('XADD', KEYS[3], 'MAXLEN', '~', ARGV[15], '*', 'session', ARGV[14],
-    'token', token, 'started', ARGV[13], 'duration_ms', ARGV[11], 'class', ARGV[8], 'ok', ARGV[7],
-    'status', ARGV[10], 'bytes', ARGV[12], 'error', ARGV[9], 'holder', me)
+  local added = redis.pcall('XADD', KEYS[3], 'MAXLEN', '~', ARGV[16], '*', 'session', ARGV[14],
+    'token', token, 'event', ARGV[15])
   if type(added) == 'table' and added.err then
     return {2, added.err}
   end

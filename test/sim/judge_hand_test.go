@@ -107,7 +107,7 @@ func (h *hand) finish(id, holder string, token int64, started time.Time, due int
 	h.inner("HDEL", stateKey(id), "busy", "busy_until", "busy_max")
 	h.inner("HSET", stateKey(id), "due", text(due))
 	h.inner("HSET", stateKey(id), "failures", "0", "ok", "1", "started", at)
-	h.inner("XADD", stream, "MAXLEN", "~", "10", "*", "session", id, "token", text(token), "started", at, "holder", holder)
+	h.inner("XADD", stream, "MAXLEN", "~", "10", "*", "session", id, "token", text(token), "event", `{"data":{"holder":"`+holder+`"}}`)
 }
 
 func (h *hand) poll(id, holder string, token int64) *nodetest.Poll {

@@ -194,15 +194,15 @@ func (j *judge) finished(l *ledger, f map[string]string) {
 }
 
 // resulted books a result that went into the stream.
-func (j *judge) resulted(f map[string]string) {
-	l, now := j.ledger(f["session"]), j.now()
+func (j *judge) resulted(session, token, holder string) {
+	l, now := j.ledger(session), j.now()
 	g := l.current()
-	if g == nil || strconv.FormatInt(g.token, 10) != f["token"] || g.holder != f["holder"] || !g.alive(now) {
+	if g == nil || strconv.FormatInt(g.token, 10) != token || g.holder != holder || !g.alive(now) {
 		since := now
 		if g != nil {
 			since = g.begun
 		}
-		j.doubt(l, j.byData(l, since), "fence", "a result of %s with token %s is in the stream", f["holder"], f["token"])
+		j.doubt(l, j.byData(l, since), "fence", "a result of %s with token %s is in the stream", holder, token)
 	}
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"encoding/json"
 	"regexp"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"leasehold/internal/nodetest"
 	"leasehold/rediskey"
+	"leasehold/results"
 )
 
 // stream is where the results go.
@@ -185,7 +187,7 @@ func (j *judge) fromScript(cmd string, args []string) {
 		return
 	}
 	if args[0] == stream && cmd == "XADD" {
-		j.resulted(fields(args))
+		j.resulted(result(args))
 		return
 	}
 	n := j.parse(args[0])
@@ -234,6 +236,14 @@ func fields(args []string) map[string]string {
 		m[args[i]] = args[i+1]
 	}
 	return m
+}
+
+// result returns what the judge wants to know of an entry of the stream.
+func result(args []string) (session, token, holder string) {
+	f := fields(args)
+	var e results.Event
+	_ = json.Unmarshal([]byte(f["event"]), &e) // what is no event has no holder
+	return f["session"], f["token"], e.Data.Holder
 }
 
 func millis(text string) time.Duration {
