@@ -1,0 +1,144 @@
+package keeper
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"leasehold/actors/leaseholder"
+	"leasehold/actors/membership"
+	"leasehold/actors/renewer"
+	"leasehold/actors/tenure"
+	"leasehold/actors/tree"
+	"leasehold/lease"
+)
+
+// keeperActor translates messages into events of the machine, and its orders into
+// messages, children and calls. All fields belong to the actor's goroutine.
+type keeperActor struct {
+	cfg     Config
+	machine *machine
+
+	pids     map[uint64]*actor.PID // of the leaseholders
+	ids      map[string]uint64     // the reverse
+	stopping bool
+	drained  bool // was reported
+	owned    int  // as reported
+}
+
+// Receive implements actor.Actor.
+func (k *keeperActor) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		k.pids, k.ids = make(map[uint64]*actor.PID), make(map[string]uint64)
+		k.pull() // what is queued was announced to the keeper before this one
+	case *actor.Stopping:
+		k.stopping = true // a child made now would never be stopped
+	case *actor.Stopped:
+		k.machine.onFailure() // after a drain nobody waits
+	case *actor.Terminated:
+		k.terminated(m.Who)
+	case *leaseholder.Ended:
+		k.machine.onEnded(k.ids[c.Sender().GetId()], m)
+		c.Stop(c.Sender())
+	case *renewer.Released:
+		k.machine.onBack(m.Grant.Session, m.Err, time.Now())
+	case *claimed:
+		k.machine.onOutcomes(m.outcomes, m.sent, time.Now())
+	case *opened:
+		k.machine.onOpened(m.id, m.tenure)
+	case *membership.EventsReady:
+		k.pull()
+	case *membership.Drain:
+		k.machine.onDrain()
+	case *membership.Abort:
+		for _, pid := range k.pids {
+			c.Send(pid, &leaseholder.Abort{})
+		}
+	}
+	if !k.stopping {
+		k.carryOut(c)
+	}
+}
+
+// pull takes in what is queued. Events go first: one may say that Redis forgot.
+func (k *keeperActor) pull() {
+	now := time.Now()
+	for _, e := range k.cfg.Events.Take() {
+		k.machine.onEvent(e, now)
+	}
+	for _, r := range k.cfg.Requests.Next() {
+		k.machine.onRequest(r, now)
+	}
+}
+
+func (k *keeperActor) terminated(who *actor.PID) {
+	id, ok := k.ids[who.GetId()]
+	if !ok {
+		return
+	}
+	delete(k.ids, who.GetId())
+	delete(k.pids, id)
+	k.machine.onTerminated(id, time.Now())
+}
+
+// carryOut does what the machine wants done.
+func (k *keeperActor) carryOut(c actor.Context) {
+	out := k.machine.take()
+	for _, e := range out.logs {
+		k.cfg.Log.Emit(e)
+	}
+	for _, s := range out.spawns {
+		k.spawn(c, s)
+	}
+	for _, t := range out.tells {
+		if pid, ok := k.pids[t.id]; ok {
+			c.Send(pid, t.message)
+		}
+	}
+	for _, r := range out.back {
+		c.Send(k.cfg.Renewer, &renewer.Release{
+			Release: r, ReplyTo: tree.Self(c), GiveUp: time.Now().Add(k.cfg.TTL),
+		})
+	}
+	if out.renew {
+		c.Send(k.cfg.Renewer, &renewer.RenewAll{})
+	}
+	k.claim(c, out.claims)
+	if n := k.machine.leases(); n != k.owned {
+		k.owned = n
+		k.cfg.Owned(n)
+	}
+	if k.machine.drained() && !k.drained {
+		k.drained = true
+		c.Send(c.Parent(), &membership.Drained{})
+	}
+}
+
+func (k *keeperActor) claim(c actor.Context, claims []lease.Claim) {
+	for batch := range slices.Chunk(claims, claimBatch) {
+		parent, store, holder := k.cfg.Context, k.cfg.Store, k.cfg.Holder
+		tree.Async(c, func() any {
+			ctx, cancel := context.WithTimeout(parent, callLimit)
+			defer cancel()
+			sent := time.Now()
+			return &claimed{outcomes: store.Acquire(ctx, holder, batch), sent: sent}
+		})
+	}
+}
+
+// spawn makes a leaseholder under a name that was never used before.
+func (k *keeperActor) spawn(c actor.Context, s spawn) {
+	self, id := tree.Self(c), s.id
+	s.cfg.Session.ID = s.cfg.Term.Session
+	props := k.cfg.Leaseholder(s.cfg, func(t *tenure.Tenure) { self.Send(&opened{id: id, tenure: t}) })
+	pid, err := c.SpawnNamed(props, fmt.Sprintf("%s.%d.%d", s.cfg.Term.Session, s.cfg.Term.Token, id))
+	if err != nil { // the name is new, so this is a fault of ours
+		panic(err)
+	}
+	k.pids[id] = pid
+	k.ids[pid.GetId()] = id
+}
