@@ -1,15 +1,15 @@
 package httpapi
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"leasehold/eventlog"
 	"leasehold/lease"
+	"leasehold/redisevents"
 	"leasehold/session"
 )
 
@@ -36,6 +36,20 @@ type Leases struct {
 	// Resource is one more name of the sessions, such as scenes; empty: none.
 	Resource string
 	Log      *eventlog.Log
+
+	// Follow opens a feed of hints, which wake those who wait for free sessions; nil:
+	// there are none. Recheck is how often they are looked for without a hint.
+	Follow  func(limit int) Feed
+	Recheck time.Duration
+	// Stop is closed when the server is about to: nobody is kept waiting from then on.
+	Stop <-chan struct{}
+}
+
+// Feed delivers hints of what happens in Redis: see [redisevents.Feed].
+type Feed interface {
+	Ready() <-chan struct{}
+	Take() []redisevents.Event
+	Close()
 }
 
 // sessions is the name of the sessions in paths.
@@ -49,20 +63,23 @@ type api struct {
 	Leases
 
 	guard       guard
+	routes      []route
 	work, lists queue
+	vigil       *vigil
 }
 
 func newAPI(l Leases) *api {
-	return &api{
+	a := &api{
 		Leases: l,
 		guard:  guard{token: l.Token, loopback: l.Loopback, origins: http.NewCrossOriginProtection()},
 		work:   make(queue, workAtOnce),
 		lists:  make(queue, listsAtOnce),
 	}
-}
+	a.routes = a.table()
+	a.vigil = newVigil(a)
 
-// methods are what one path answers to.
-type methods map[string]func(*http.Request) answer
+	return a
+}
 
 // answer is a body with its status, or a problem.
 type answer struct {
@@ -76,7 +93,7 @@ func refuse(p *problem) answer { return answer{problem: p} }
 
 // ServeHTTP implements [http.Handler].
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	got := a.answer(r, w.Header())
+	got := a.answer(w, r)
 	switch {
 	case got.problem != nil:
 		got.problem.write(w)
@@ -91,95 +108,33 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (a *api) answer(r *http.Request, header http.Header) (got answer) {
+func (a *api) answer(w http.ResponseWriter, r *http.Request) (got answer) {
 	defer func() {
 		if p := recover(); p != nil {
-			a.Log.Emit(eventlog.ActorFailed{Actor: "httpapi", Reason: fmt.Sprint(p), Stack: string(debug.Stack())})
-			got = refuse(newProblem(http.StatusInternalServerError, "internal error", ""))
+			a.failed(p)
+			got = refuse(newProblem(http.StatusInternalServerError, errInternal.Error(), ""))
 		}
 	}()
 	if p := a.guard.check(r); p != nil {
 		if p.Status == http.StatusUnauthorized {
-			header.Set("WWW-Authenticate", "Bearer")
+			w.Header().Set("WWW-Authenticate", "Bearer")
 		}
 
 		return refuse(p)
 	}
-	allowed := a.route(r.URL.EscapedPath())
-	if allowed == nil {
-		return refuse(newProblem(http.StatusNotFound, "no such route", ""))
+	c := &call{Request: r, writer: w}
+	handle, p := a.find(c, w.Header())
+	if p != nil {
+		return refuse(p)
 	}
-	method := r.Method
-	if method == http.MethodHead {
-		method = http.MethodGet
-	}
-	handle, ok := allowed[method]
-	if !ok {
-		header.Set("Allow", allowed.names())
-
-		return refuse(newProblem(http.StatusMethodNotAllowed, "no such method", "this path answers to "+allowed.names()))
-	}
-
 	receive(r)
 
-	return handle(r)
+	return handle(c)
 }
 
-func (m methods) names() string {
-	var names []string
-	for _, name := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete} {
-		if m[name] != nil || name == http.MethodHead && m[http.MethodGet] != nil {
-			names = append(names, name)
-		}
-	}
+var errInternal = errors.New("internal error")
 
-	return strings.Join(names, ", ")
+// failed tells of a panic.
+func (a *api) failed(reason any) {
+	a.Log.Emit(eventlog.ActorFailed{Actor: "httpapi", Reason: fmt.Sprint(reason), Stack: string(debug.Stack())})
 }
-
-// route finds a path as it was sent: it is neither cleaned nor decoded, since an ID
-// may be "..", or have slashes in it.
-func (a *api) route(path string) methods {
-	part := strings.Split(strings.TrimPrefix(path, root+"v1/"), "/")
-	if !strings.HasPrefix(path, root+"v1/") {
-		return nil
-	}
-	if len(part) == 2 && part[0] == "leases" && part[1] == "renew" {
-		return methods{http.MethodPost: a.work.pass(a.renewMany)}
-	}
-	if part[0] != sessions && (a.Resource == "" || part[0] != a.Resource) {
-		return nil
-	}
-	switch {
-	case len(part) == 1:
-		return methods{http.MethodGet: a.lists.pass(func(r *http.Request) answer { return a.list(r, idField(part[0])) })}
-	case len(part) == 3 && part[2] == "lease":
-		return a.leaseMethods(part[1])
-	case len(part) == 4 && part[2] == "lease" && part[3] == "renew":
-		return methods{http.MethodPost: a.forID(part[1], a.renew)}
-	}
-
-	return nil
-}
-
-func (a *api) leaseMethods(segment string) methods {
-	return methods{
-		http.MethodGet:    a.forID(segment, a.show),
-		http.MethodPost:   a.forID(segment, a.acquire),
-		http.MethodDelete: a.forID(segment, a.release),
-	}
-}
-
-// forID calls handle, in its turn, with the ID of a path's segment, decoded once.
-func (a *api) forID(segment string, handle func(*http.Request, string) answer) func(*http.Request) answer {
-	return a.work.pass(func(r *http.Request) answer {
-		id, err := url.PathUnescape(segment)
-		if err != nil { // the server has refused such a path already
-			return refuse(noSession(err.Error()))
-		}
-
-		return handle(r, id)
-	})
-}
-
-// idField is the name of a session's ID in bodies: session_id for sessions.
-func idField(resource string) string { return strings.TrimSuffix(resource, "s") + "_id" }

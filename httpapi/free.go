@@ -61,13 +61,19 @@ func parsePlace(cursor string) (place, error) {
 // listing is a page in the making.
 type listing struct {
 	limit int
+	// leased says which sessions: "false" the ones free to lease, "true" those that are
+	// leased, "" all.
+	leased string
+	// wait is how long to wait for something free.
+	wait time.Duration
+
 	at    place
 	found []lease.Record
 	ended bool
 }
 
-// list answers which sessions are free to lease.
-func (a *api) list(r *http.Request, field string) answer {
+// list answers which sessions there are, or are free to lease.
+func (a *api) list(r *call) answer {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return refuse(badQuery(err))
@@ -76,17 +82,22 @@ func (a *api) list(r *http.Request, field string) answer {
 	if p != nil {
 		return refuse(p)
 	}
+	if l.wait > 0 {
+		return a.await(r, l)
+	}
+
+	return a.lists.pass(func(r *call) answer { return a.page(r, l, query) })(r)
+}
+
+// page answers the page where the listing is.
+func (a *api) page(r *call, l *listing, query url.Values) answer {
 	switch err := a.fill(r.Context(), l); {
 	case errors.Is(err, session.ErrCursor):
-		return refuse(unprocessable("cursor is none that a listing gave"))
+		return refuse(badCursor())
 	case err != nil:
 		return refuse(unknown(err))
 	}
-	free := make([]map[string]any, len(l.found))
-	for i, rec := range l.found {
-		free[i] = map[string]any{field: rec.Session, "version": int64(rec.Token)}
-	}
-	got := answer{status: http.StatusOK, body: free}
+	got := answer{status: http.StatusOK, body: free(l.found, r.resource)}
 	if !l.ended {
 		query.Set("cursor", l.at.String())
 		got.next = r.URL.EscapedPath() + "?" + query.Encode()
@@ -95,9 +106,21 @@ func (a *api) list(r *http.Request, field string) answer {
 	return got
 }
 
+// free is the body that lists sessions free to lease.
+func free(found []lease.Record, resource string) []map[string]any {
+	list := make([]map[string]any, len(found))
+	for i, rec := range found {
+		list[i] = map[string]any{idField(resource): rec.Session, "version": int64(rec.Token)}
+	}
+
+	return list
+}
+
+func badCursor() *problem { return unprocessable("cursor is none that a listing gave") }
+
 func readListing(query url.Values) (*listing, *problem) {
-	l := &listing{limit: defaultLimit}
-	if query.Get("leased") != "false" {
+	l := &listing{limit: defaultLimit, leased: query.Get("leased")}
+	if l.leased != "false" {
 		return nil, unprocessable("leased must be false: what is listed are the sessions free to lease")
 	}
 	if text := query.Get("limit"); text != "" {
@@ -107,12 +130,20 @@ func readListing(query url.Values) (*listing, *problem) {
 		}
 		l.limit = n
 	}
-	if cursor := query.Get("cursor"); cursor != "" {
+	cursor := query.Get("cursor")
+	if cursor != "" {
 		at, err := parsePlace(cursor)
 		if err != nil {
-			return nil, unprocessable("cursor is none that a listing gave")
+			return nil, badCursor()
 		}
 		l.at = at
+	}
+	if text := query.Get("wait"); text != "" {
+		wait, err := time.ParseDuration(text)
+		if err != nil || wait < 0 || wait > mostWait || cursor != "" || l.leased != "false" {
+			return nil, unprocessable(fmt.Sprintf("wait must be from 0s to %s, on the first page of leased=false", mostWait))
+		}
+		l.wait = wait
 	}
 
 	return l, nil

@@ -45,11 +45,11 @@ func noLease(reason string) *problem {
 }
 
 // show answers who holds the lease.
-func (a *api) show(r *http.Request, id string) answer {
-	if err := session.ValidID(id); err != nil {
+func (a *api) show(r *call) answer {
+	if err := session.ValidID(r.id); err != nil {
 		return refuse(noSession(err.Error()))
 	}
-	docs, err := a.Store.Get(r.Context(), []string{id})
+	docs, err := a.Store.Get(r.Context(), []string{r.id})
 	if err != nil {
 		return refuse(unknown(err))
 	}
@@ -57,7 +57,7 @@ func (a *api) show(r *http.Request, id string) answer {
 		return refuse(noSession(""))
 	}
 	sent := time.Now()
-	rec := a.Store.Read(r.Context(), []string{id})[0]
+	rec := a.Store.Read(r.Context(), []string{r.id})[0]
 	switch {
 	case rec.Err != nil:
 		return refuse(unknown(rec.Err))
@@ -74,24 +74,24 @@ func (a *api) show(r *http.Request, id string) answer {
 
 // acquire takes the lease for a holder, or finds it there already: a request whose
 // answer was lost may be repeated.
-func (a *api) acquire(r *http.Request, id string) answer {
-	c, p := readClaim(r)
+func (a *api) acquire(r *call) answer {
+	c, p := readClaim(r.Request)
 	if p != nil {
 		return refuse(p)
 	}
-	target, p := a.leasable(r.Context(), id)
+	target, p := a.leasable(r.Context(), r.id)
 	if p != nil {
 		return refuse(p)
 	}
 	sent := time.Now()
-	o := a.Store.Acquire(r.Context(), c.HolderID, []lease.Claim{{Session: id, TTL: target.ttl}})[0]
+	o := a.Store.Acquire(r.Context(), c.HolderID, []lease.Claim{{Session: r.id, TTL: target.ttl}})[0]
 	switch {
 	case o.Err != nil:
-		a.Log.Emit(eventlog.LeaseAcquireFailed{Session: id, Err: o.Err})
+		a.Log.Emit(eventlog.LeaseAcquireFailed{Session: r.id, Err: o.Err})
 
 		return refuse(unknown(o.Err))
 	case !o.Granted:
-		a.Log.Emit(eventlog.LeaseAcquireFailed{Session: id, Holder: o.Holder})
+		a.Log.Emit(eventlog.LeaseAcquireFailed{Session: r.id, Holder: o.Holder})
 
 		return refuse(heldBy(o))
 	}
@@ -99,7 +99,7 @@ func (a *api) acquire(r *http.Request, id string) answer {
 	if o.Already {
 		return answer{status: http.StatusOK, body: body}
 	}
-	a.Log.Emit(eventlog.LeaseAcquired{Session: id, Version: int64(o.Token), Trigger: byAPI, Holder: c.HolderID, Takeover: -1})
+	a.Log.Emit(eventlog.LeaseAcquired{Session: r.id, Version: int64(o.Token), Trigger: byAPI, Holder: c.HolderID, Takeover: -1})
 
 	return answer{status: http.StatusCreated, body: body}
 }
@@ -184,22 +184,22 @@ func (a *api) read(d session.Document) (session.Session, error) {
 // release ends the holder's lease. What it does not hold it need not release, so
 // that is well too, as often as it is asked. Of a session that was removed nothing is
 // left then.
-func (a *api) release(r *http.Request, id string) answer {
-	c, p := readRelease(r)
+func (a *api) release(r *call) answer {
+	c, p := readRelease(r.Request)
 	if p != nil {
 		return refuse(p)
 	}
-	docs, err := a.Store.Get(r.Context(), []string{id})
+	docs, err := a.Store.Get(r.Context(), []string{r.id})
 	if err != nil {
 		return refuse(unknown(err))
 	}
 	removed := docs[0].Raw == nil && docs[0].Err == nil
 	done := answer{status: http.StatusNoContent}
-	g := lease.Grant{Session: id, Holder: c.HolderID} // token 0 is nobody's
+	g := lease.Grant{Session: r.id, Holder: c.HolderID} // token 0 is nobody's
 	if c.Version != nil {
 		g.Token = lease.Token(*c.Version)
 	} else {
-		rec := a.Store.Read(r.Context(), []string{id})[0]
+		rec := a.Store.Read(r.Context(), []string{r.id})[0]
 		switch {
 		case errors.Is(rec.Err, lease.ErrForeign), rec.Err == nil && rec.Holder != c.HolderID && !removed:
 			return done

@@ -23,8 +23,8 @@ const (
 type queue chan struct{}
 
 // pass calls handle when it is the request's turn.
-func (q queue) pass(handle func(*http.Request) answer) func(*http.Request) answer {
-	return func(r *http.Request) answer {
+func (q queue) pass(handle handler) handler {
+	return func(r *call) answer {
 		ctx, cancel := context.WithTimeout(r.Context(), queueLimit)
 		defer cancel()
 		select {

@@ -27,12 +27,12 @@ type renewal struct {
 }
 
 // renew renews one lease.
-func (a *api) renew(r *http.Request, id string) answer {
-	c, p := readClaim(r)
+func (a *api) renew(r *call) answer {
+	c, p := readClaim(r.Request)
 	if p != nil {
 		return refuse(p)
 	}
-	one := &renewal{claim: c, id: id}
+	one := &renewal{claim: c, id: r.id}
 	a.renewAll(r.Context(), []*renewal{one})
 	if one.problem != nil {
 		return refuse(one.problem)
@@ -49,9 +49,9 @@ type batch struct {
 }
 
 // renewMany renews many leases in one go, with an answer for each, in their order.
-func (a *api) renewMany(r *http.Request) answer {
+func (a *api) renewMany(r *call) answer {
 	var b batch
-	if p := readBody(r, batchLimit, &b); p != nil {
+	if p := readBody(r.Request, batchLimit, &b); p != nil {
 		return refuse(p)
 	}
 	if n := len(b.Leases); n == 0 || n > maxBatch {

@@ -8,12 +8,8 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"golang.org/x/sync/semaphore"
 
-	"leasehold/actors/leaseholder"
 	"leasehold/actors/membership"
-	"leasehold/actors/poller"
-	"leasehold/actors/renewer"
 	"leasehold/actors/supervisor"
 	"leasehold/actors/tree"
 	"leasehold/eventlog"
@@ -30,7 +26,7 @@ type Node struct {
 
 	store    *redisstore.Store
 	listener *redisevents.Listener
-	heart    *heartbeat.Heart
+	heart    *heartbeat.Heart // nil in one without a heartbeat
 	system   *actor.ActorSystem
 	tree     *supervisor.Running
 
@@ -47,20 +43,20 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	n := &Node{cfg: cfg, ctx: ctx, cancel: cancel, failed: make(chan error, 1)}
 	n.makeParts()
 
-	first, done := context.WithTimeout(ctx, firstBeatLimit)
-	defer done()
-	_ = n.heart.Beat(first) // the heart logs a failure and tries again
+	n.firstBeat()
 	running, err := supervisor.Start(n.supervision())
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	n.tree = running
-	if !n.heart.Fresh() { // it said so before there was anybody to tell
+	if !n.Fresh() { // it said so before there was anybody to tell
 		n.tell(&membership.Fenced{Fenced: true})
 	}
 
-	n.running.Go(func() { n.heart.Run(ctx) })
+	if n.heart != nil {
+		n.running.Go(func() { n.heart.Run(ctx) })
+	}
 	n.running.Go(n.listen)
 	n.running.Go(func() { n.warnOfEviction(ctx) })
 	return n, nil
@@ -71,12 +67,14 @@ func (n *Node) makeParts() {
 	store := cfg.Store
 	store.OnForeign = newForeign(cfg.Log).note
 	n.store = redisstore.New(cfg.Client, cfg.Keys, store)
-	n.heart = heartbeat.New(heartbeat.Config{
-		Members: n.store, Instance: cfg.Instance,
-		TTL: cfg.HeartbeatTTL, Interval: cfg.HeartbeatInterval, Margin: cfg.heartMargin(),
-		Fenced: func(fenced bool) { n.tell(&membership.Fenced{Fenced: fenced}) },
-		Log:    cfg.Log,
-	})
+	if !cfg.NoHeartbeat {
+		n.heart = heartbeat.New(heartbeat.Config{
+			Members: n.store, Instance: cfg.Instance,
+			TTL: cfg.HeartbeatTTL, Interval: cfg.HeartbeatInterval, Margin: cfg.heartMargin(),
+			Fenced: func(fenced bool) { n.tell(&membership.Fenced{Fenced: fenced}) },
+			Log:    cfg.Log,
+		})
+	}
 	listen := cfg.Listen
 	listen.Client, listen.Keys, listen.DB, listen.Mode = cfg.Client, cfg.Keys, cfg.DB, cfg.Events
 	listen.Notify = func() { n.tell(&membership.EventsReady{}) }
@@ -90,49 +88,17 @@ func (n *Node) makeParts() {
 	}
 }
 
-// supervision says how the tree of actors is made.
-func (n *Node) supervision() supervisor.Config {
-	cfg := n.cfg
-	report := func(f tree.Failure) {
-		cfg.Log.Emit(eventlog.ActorFailed{Actor: f.Actor, Reason: f.During + ": " + f.Reason, Stack: f.Stack})
+func (n *Node) firstBeat() {
+	if n.heart == nil {
+		return
 	}
-	gate := semaphore.NewWeighted(int64(cfg.Concurrency))
-	pollers := &poller.Deps{Ledger: n.store, Poll: cfg.Poll, Gate: gate, Results: cfg.Results, Log: cfg.Log, Report: report}
-
-	return supervisor.Config{
-		System: n.system,
-		Report: report,
-		Renewer: func() *actor.Props {
-			return renewer.Props(renewer.Config{
-				Context: n.ctx, Store: n.store, Beat: n.heart.Beat,
-				TTL: cfg.LeaseTTL, Interval: cfg.RenewInterval, Margin: cfg.Margin,
-				Log: cfg.Log, Report: report,
-			})
-		},
-		Membership: func(renewer *actor.PID) *actor.Props {
-			holders := &leaseholder.Deps{
-				Context: n.ctx, Renewer: renewer, Log: cfg.Log, Report: report,
-				Poller: func(c poller.Config) *actor.Props { return poller.Props(pollers, c) },
-			}
-			return membership.Props(membership.Config{
-				Settings: n.settings(),
-				Context:  n.ctx, Store: n.store, Members: n.store, Source: n.store, Events: n.listener,
-				Holder:  func(c leaseholder.Config) *actor.Props { return leaseholder.Props(holders, c) },
-				Renewer: renewer, Log: cfg.Log, Report: report,
-				Owned: func(leases int) { n.leases.Store(int64(leases)) },
-			})
-		},
-	}
+	ctx, done := context.WithTimeout(n.ctx, firstBeatLimit)
+	defer done()
+	_ = n.heart.Beat(ctx) // the heart logs a failure and tries again
 }
 
-func (n *Node) settings() membership.Settings {
-	return membership.Settings{
-		Instance: n.cfg.Instance,
-		TTL:      n.cfg.LeaseTTL, Margin: n.cfg.Margin, Reconcile: n.cfg.ReconcileInterval,
-		MaxSessions: n.cfg.MaxSessions,
-		Keys:        n.cfg.Keys, Defaults: n.cfg.Defaults, CheckID: n.cfg.CheckID,
-	}
-}
+// Wake says that the node's requests have something.
+func (n *Node) Wake() { n.tell(&membership.EventsReady{}) }
 
 // tell passes a message to the membership actor, once there is one.
 func (n *Node) tell(m membership.Message) {
@@ -172,18 +138,29 @@ func (n *Node) Failed() <-chan error {
 // Leases is how many sessions the node holds now.
 func (n *Node) Leases() int { return int(n.leases.Load()) }
 
-// Fresh reports whether the node's heartbeat can be trusted.
-func (n *Node) Fresh() bool { return n.heart.Fresh() }
+// Fresh reports whether the node's heartbeat can be trusted, where it has one.
+func (n *Node) Fresh() bool { return n.heart == nil || n.heart.Fresh() }
+
+// Follow opens one more feed of the node's events, that holds so many: see
+// [redisevents.Listener.Follow].
+func (n *Node) Follow(limit int) *redisevents.Feed { return n.listener.Follow(limit) }
 
 // Drain hands all leases back. Polls in flight may go on for grace. It returns nil
 // when no lease is left, else why some may be; either way Close must follow.
 func (n *Node) Drain(ctx context.Context, grace time.Duration) error {
-	leave, done := context.WithTimeout(ctx, leaveLimit)
+	n.leave(ctx)
+	return n.tree.Drain(ctx, grace)
+}
+
+func (n *Node) leave(ctx context.Context) {
+	if n.heart == nil {
+		return
+	}
+	ctx, done := context.WithTimeout(ctx, leaveLimit)
 	defer done()
-	if err := n.heart.Leave(leave); err != nil { // its TTL does it then
+	if err := n.heart.Leave(ctx); err != nil { // its TTL does it then
 		n.cfg.Log.Emit(eventlog.RedisDown{Err: err})
 	}
-	return n.tree.Drain(ctx, grace)
 }
 
 // Close stops what is still running and waits for it.

@@ -13,6 +13,8 @@ type queue struct {
 	events []Event
 	seen   map[Event]struct{}
 	gap    *Gap
+
+	feeds feeds
 }
 
 func newQueue(limit int, notify func()) *queue {
@@ -27,6 +29,9 @@ func (q *queue) add(e Event) {
 	if q.insert(e) {
 		q.notify()
 	}
+	for _, f := range q.feeds.all() {
+		f.queue.add(e)
+	}
 }
 
 // addGap puts a gap in. Gaps that wait become one: the latest reason and uptime,
@@ -34,6 +39,9 @@ func (q *queue) add(e Event) {
 func (q *queue) addGap(g Gap) {
 	if q.mergeGap(g) {
 		q.notify()
+	}
+	for _, f := range q.feeds.all() {
+		f.queue.addGap(g)
 	}
 }
 

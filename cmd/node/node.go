@@ -17,6 +17,7 @@ import (
 	"leasehold/node"
 	"leasehold/redisevents"
 	"leasehold/redisstore"
+	"leasehold/results"
 	"leasehold/session"
 )
 
@@ -25,6 +26,8 @@ type nodeSpec struct {
 	cfg      config.Config
 	instance string
 	log      *eventlog.Log
+	// stdout is for results, where a sink writes them there.
+	stdout io.Writer
 	// stderr is for what a person must read when a start fails.
 	stderr io.Writer
 }
@@ -64,7 +67,13 @@ func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.Uni
 		Version: build().version, MaxBody: n.cfg.PollMaxBody, Concurrency: n.cfg.PollConcurrency,
 	})
 	defer polls.Close()
-	running, err := node.Start(ctx, n.assembly(client, polls))
+	out, err := n.outlets(ctx)
+	if err != nil {
+		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
+		return exitFailure
+	}
+	defer out.flush(ctx)
+	running, err := node.Start(ctx, n.assembly(client, polls, out.Hub))
 	if err != nil {
 		n.log.Emit(eventlog.NodeStopped{Reason: err.Error()})
 		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
@@ -74,11 +83,11 @@ func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.Uni
 	server.serve(running, client, n.leases(client))
 	n.log.Emit(eventlog.NodeReady{HTTPAddr: server.addr, Redis: n.cfg.Shown()["LEASEHOLD_REDIS_URL"]})
 
-	return n.await(ctx, stop, running, server)
+	return n.await(ctx, stop, running, server, out)
 }
 
 // await waits for a reason to stop, and drains the node.
-func (n nodeSpec) await(ctx context.Context, stop <-chan string, running *node.Node, server *server) exitCode {
+func (n nodeSpec) await(ctx context.Context, stop <-chan string, running *node.Node, server *server, out outlets) exitCode {
 	select {
 	case err := <-running.Failed():
 		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
@@ -88,18 +97,19 @@ func (n nodeSpec) await(ctx context.Context, stop <-chan string, running *node.N
 		began := time.Now()
 		n.log.Emit(eventlog.NodeDraining{Reason: reason, Leases: running.Leases()})
 		server.draining()
-		code, reason := n.drain(ctx, running, reason)
+		code, reason := n.drain(ctx, running, reason, out)
 		n.log.Emit(eventlog.NodeStopped{Reason: reason, LeasesLeft: running.Leases(), Duration: time.Since(began)})
 		return code
 	}
 }
 
-// drain hands the leases back. Polls in flight may go on until little of the time
-// is left.
-func (n nodeSpec) drain(ctx context.Context, running *node.Node, reason string) (exitCode, string) {
+// drain hands the leases back, then empties the sinks. Polls in flight may go on until
+// little of the time is left.
+func (n nodeSpec) drain(ctx context.Context, running *node.Node, reason string, out outlets) (exitCode, string) {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.DrainTimeout)
 	defer cancel()
 	err := running.Drain(ctx, n.cfg.DrainTimeout*4/5)
+	out.flush(ctx)
 	switch {
 	case err == nil:
 		return exitOK, reason
@@ -111,7 +121,7 @@ func (n nodeSpec) drain(ctx context.Context, running *node.Node, reason string) 
 }
 
 // assembly turns the settings into the node's parts.
-func (n nodeSpec) assembly(client redis.UniversalClient, polls *httppoll.Client) node.Config {
+func (n nodeSpec) assembly(client redis.UniversalClient, polls *httppoll.Client, out *results.Hub) node.Config {
 	cfg := n.cfg
 	return node.Config{
 		Instance: n.instance,
@@ -133,6 +143,7 @@ func (n nodeSpec) assembly(client redis.UniversalClient, polls *httppoll.Client)
 		Defaults:          session.Defaults{Interval: cfg.PollInterval, Timeout: cfg.PollTimeout},
 		CheckID:           idCheck(cfg.SessionIDFormat),
 		Poll:              n.pollFunc(polls),
+		Results:           out,
 		Log:               n.log,
 	}
 }
@@ -149,6 +160,7 @@ func (n nodeSpec) leases(client redis.UniversalClient) httpapi.Leases {
 		Token:    string(cfg.APIToken),
 		Resource: cfg.APIResource,
 		Log:      n.log,
+		Recheck:  cfg.ReconcileInterval,
 	}
 }
 
@@ -177,6 +189,6 @@ func (n nodeSpec) pollFunc(polls *httppoll.Client) poller.Func {
 		o := polls.Poll(ctx, httppoll.Request{
 			Session: job.Session, Instance: job.Grant.Holder, Token: job.Grant.Token,
 		})
-		return poller.Outcome{OK: o.OK, Class: o.Class, Err: o.Err, Status: o.Status, Bytes: o.Bytes}
+		return poller.Outcome{OK: o.OK, Class: o.Class, Err: o.Err, Status: o.Status, Bytes: o.Bytes, Body: o.Body}
 	}
 }

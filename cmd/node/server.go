@@ -8,7 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"time"
 
@@ -22,7 +22,8 @@ import (
 const (
 	httpAddrVar = "LEASEHOLD_HTTP_ADDR"
 
-	// requestLimit bounds the reading of a request and the writing of an answer.
+	// requestLimit bounds the reading of a request and the writing of an answer; those
+	// that wait on purpose get more: see package httpapi.
 	requestLimit = 10 * time.Second
 	// idleLimit is how long a connection may wait for its next request: longer than
 	// workers take from renewal to renewal.
@@ -39,12 +40,15 @@ type server struct {
 	addr     string // as bound; empty: none
 	listener net.Listener
 	http     *http.Server
-	drain    atomic.Bool
+
+	// stop is closed when the node is about to stop.
+	stop chan struct{}
+	once sync.Once
 }
 
 // bind takes the address of the settings. Nothing is answered before serve.
 func bind(ctx context.Context, cfg config.Config) (*server, error) {
-	s := &server{}
+	s := &server{stop: make(chan struct{})}
 	if cfg.HTTPAddr == "" {
 		return s, nil
 	}
@@ -61,7 +65,8 @@ func (s *server) serve(running *node.Node, client redis.UniversalClient, leases 
 	if s.listener == nil {
 		return
 	}
-	leases.Loopback = onLoopback(s.listener.Addr())
+	leases.Loopback, leases.Stop = onLoopback(s.listener.Addr()), s.stop
+	leases.Follow = func(limit int) httpapi.Feed { return running.Follow(limit) }
 	s.http = &http.Server{
 		Handler:           httpapi.New(httpapi.Config{Ready: s.checks(running, client), Leases: &leases}),
 		ReadTimeout:       requestLimit,
@@ -106,18 +111,21 @@ func (s *server) checks(running *node.Node, client redis.UniversalClient) []http
 			return nil
 		}},
 		{Name: "draining", Probe: func(context.Context) error {
-			if s.drain.Load() {
+			select {
+			case <-s.stop:
 				return errors.New("the node is draining")
+			default:
+				return nil
 			}
-			return nil
 		}},
 	}
 }
 
-// draining has /readyz say so.
-func (s *server) draining() { s.drain.Store(true) }
+// draining has /readyz say so, and keeps nobody waiting any more.
+func (s *server) draining() { s.once.Do(func() { close(s.stop) }) }
 
 func (s *server) close() {
+	s.draining()
 	switch {
 	case s.listener == nil:
 		return

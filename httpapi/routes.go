@@ -1,0 +1,111 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// call is one request to the API.
+type call struct {
+	*http.Request
+
+	// id is the {id} of the path, decoded once, and resource what stands before it.
+	id, resource string
+	writer       http.ResponseWriter
+}
+
+// grantTime lets the answer take so much longer than others.
+func (c *call) grantTime(wait time.Duration) {
+	until := time.Now().Add(wait + answerLimit)
+	control := http.NewResponseController(c.writer)
+	_ = control.SetReadDeadline(until) // its end would count as the client's
+	_ = control.SetWriteDeadline(until)
+}
+
+// answerLimit bounds the writing of an answer that is late on purpose.
+const answerLimit = 10 * time.Second
+
+// handler answers a call.
+type handler func(*call) answer
+
+// route is one path of the API, behind [version], with one method.
+type route struct {
+	method, path string
+	handle       handler
+}
+
+// version is what all paths start with.
+const version = root + "v1/"
+
+// sessionID stands in a route's path for the ID of a session.
+const sessionID = "{id}"
+
+// table lists all routes. Where a path starts with sessions, it may start with the
+// other resource name as well.
+func (a *api) table() []route {
+	return []route{
+		{http.MethodGet, "sessions", a.list},
+		{http.MethodGet, "sessions/{id}/lease", a.work.pass(a.show)},
+		{http.MethodPost, "sessions/{id}/lease", a.work.pass(a.acquire)},
+		{http.MethodDelete, "sessions/{id}/lease", a.work.pass(a.release)},
+		{http.MethodPost, "sessions/{id}/lease/renew", a.work.pass(a.renew)},
+		{http.MethodPost, "leases/renew", a.work.pass(a.renewMany)},
+	}
+}
+
+// find finds who answers. The path is taken as it was sent: it is neither cleaned nor
+// decoded as a whole, since an ID may be "..", or have slashes in it.
+func (a *api) find(c *call, header http.Header) (handler, *problem) {
+	path, ours := strings.CutPrefix(c.URL.EscapedPath(), version)
+	var methods []string
+	for _, r := range a.routes {
+		if !ours || !a.matches(c, r.path, path) {
+			continue
+		}
+		if c.Method == r.method || c.Method == http.MethodHead && r.method == http.MethodGet {
+			return r.handle, nil
+		}
+		methods = append(methods, r.method)
+	}
+	if methods == nil {
+		return nil, newProblem(http.StatusNotFound, "no such route", "")
+	}
+	if methods[0] == http.MethodGet {
+		methods = slices.Insert(methods, 1, http.MethodHead)
+	}
+	allow := strings.Join(methods, ", ")
+	header.Set("Allow", allow)
+
+	return nil, newProblem(http.StatusMethodNotAllowed, "no such method", "this path answers to "+allow)
+}
+
+// matches compares a path with a route's, part by part, and keeps what stands for the
+// session in the call.
+func (a *api) matches(c *call, route, path string) bool {
+	want, part := strings.Split(route, "/"), strings.Split(path, "/")
+	if len(want) != len(part) {
+		return false
+	}
+	for i, w := range want {
+		switch {
+		case w == sessionID:
+			id, err := url.PathUnescape(part[i])
+			if err != nil { // the server has refused such a path already
+				return false
+			}
+			c.id = id
+		case w == sessions && i == 0 && part[i] == a.Resource && a.Resource != "":
+		case w != part[i]:
+			return false
+		}
+	}
+	c.resource = part[0]
+
+	return true
+}
+
+// idField is the name of a session's ID in bodies: session_id for sessions.
+func idField(resource string) string { return strings.TrimSuffix(resource, "s") + "_id" }

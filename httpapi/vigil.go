@@ -1,0 +1,293 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"leasehold/lease"
+	"leasehold/redisevents"
+)
+
+const (
+	// mostWait is the longest that a request may wait for something free, mostWaiting
+	// how many may wait.
+	mostWait    = time.Minute
+	mostWaiting = 10_000
+	// mostHints is how many sessions are looked at one by one; of more, all are.
+	mostHints = mostLimit
+	// leastRest is the shortest pause between two looks at all sessions. They take no
+	// more than a tenth of the time: the longer one took, the longer is the pause.
+	leastRest = 100 * time.Millisecond
+	restTimes = 9
+)
+
+// vigil looks for free sessions for all who wait for some: once for all of them when
+// a hint says that something may be free, when somebody new has come, and now and
+// then, since hints get lost. What it finds is dealt out, so that no two try to take
+// the same. What is not taken is found, and dealt to others, again.
+//
+// It works only while somebody waits, on a goroutine of its own.
+type vigil struct {
+	everything func(context.Context) ([]lease.Record, error)
+	among      func(context.Context, []string) ([]lease.Record, error)
+	follow     func(limit int) Feed
+	recheck    time.Duration
+
+	changed chan struct{} // somebody came, or the last one went
+
+	mu      sync.Mutex
+	waiting []*waiter // in the order in which they came
+	awake   bool
+	// rested is when all sessions may be looked at again.
+	rested time.Time
+}
+
+// waiter is a request that waits for something free.
+type waiter struct {
+	limit int
+	seen  bool // a look at all sessions began after it came
+	got   chan catch
+}
+
+// catch is what a waiter gets: some sessions, or why it is unknown what is free.
+type catch struct {
+	free []lease.Record
+	err  error
+}
+
+func newVigil(a *api) *vigil {
+	return &vigil{
+		everything: func(ctx context.Context) ([]lease.Record, error) {
+			return a.safely(func() ([]lease.Record, error) { return a.everythingFree(ctx) })
+		},
+		among: func(ctx context.Context, ids []string) ([]lease.Record, error) {
+			return a.safely(func() ([]lease.Record, error) { return a.freeAmong(ctx, ids) })
+		},
+		follow: a.Follow, recheck: max(a.Recheck, leastRest),
+		changed: make(chan struct{}, 1),
+	}
+}
+
+// await answers as soon as something is free, or with nothing when the time is over.
+func (a *api) await(r *call, l *listing) answer {
+	select {
+	case <-a.Stop:
+		return refuse(stopping())
+	default:
+	}
+	r.grantTime(l.wait)
+	ctx, cancel := context.WithTimeout(r.Context(), l.wait)
+	defer cancel()
+	w := &waiter{limit: l.limit, got: make(chan catch, 1)}
+	if !a.vigil.join(context.WithoutCancel(ctx), w) {
+		return refuse(busy())
+	}
+	defer a.vigil.leave(w)
+	var got catch
+	select {
+	case got = <-w.got:
+	case <-ctx.Done():
+	case <-a.Stop:
+	}
+	if got.err != nil {
+		return refuse(unknown(got.err))
+	}
+
+	return answer{status: http.StatusOK, body: free(got.free, r.resource)}
+}
+
+// stopping says that another node has to be asked.
+func stopping() *problem {
+	p := newProblem(http.StatusServiceUnavailable, "stopping", "nothing was done: this node is about to stop")
+	p.retryAfter = leastPause
+
+	return p
+}
+
+// join lets one wait, unless too many do.
+func (v *vigil) join(ctx context.Context, w *waiter) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.waiting) >= mostWaiting {
+		return false
+	}
+	v.waiting = append(v.waiting, w)
+	if !v.awake {
+		v.awake = true
+		go v.watch(ctx)
+	}
+	v.tell()
+
+	return true
+}
+
+// leave ends the wait of one, whether or not it got something.
+func (v *vigil) leave(w *waiter) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if i := slices.Index(v.waiting, w); i >= 0 {
+		v.waiting = slices.Delete(v.waiting, i, i+1)
+	}
+	if len(v.waiting) == 0 {
+		v.tell()
+	}
+}
+
+func (v *vigil) tell() {
+	select {
+	case v.changed <- struct{}{}:
+	default: // it has been told
+	}
+}
+
+// watch looks for free sessions until nobody waits.
+func (v *vigil) watch(ctx context.Context) {
+	var hints Feed = noFeed{}
+	if v.follow != nil {
+		hints = v.follow(mostHints)
+	}
+	defer hints.Close()
+	all := time.NewTimer(0)
+	defer all.Stop()
+	for v.needed() {
+		select {
+		case <-v.changed:
+			if v.somebodyNew() {
+				all.Reset(v.rest())
+			}
+		case <-hints.Ready():
+			ids, gap := sessionsOf(hints.Take())
+			if gap {
+				all.Reset(v.rest())
+			}
+			if len(ids) > 0 {
+				v.deal(v.among(ctx, ids))
+			}
+		case <-all.C:
+			if v.rest() > 0 {
+				all.Reset(v.rest())
+
+				continue
+			}
+			v.lookAtAll(ctx)
+			all.Reset(v.recheck)
+		}
+	}
+}
+
+func (v *vigil) lookAtAll(ctx context.Context) {
+	v.mu.Lock()
+	for _, w := range v.waiting {
+		w.seen = true
+	}
+	v.mu.Unlock()
+	began := time.Now()
+	free, err := v.everything(ctx)
+	ended := time.Now()
+	v.mu.Lock()
+	v.rested = ended.Add(min(v.recheck, max(leastRest, restTimes*ended.Sub(began))))
+	v.mu.Unlock()
+	v.deal(free, err)
+}
+
+// needed reports whether anybody waits. If not, the watch ends with that.
+func (v *vigil) needed() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.awake = len(v.waiting) > 0
+
+	return v.awake
+}
+
+func (v *vigil) somebodyNew() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := len(v.waiting)
+
+	return n > 0 && !v.waiting[n-1].seen
+}
+
+// rest is how long all sessions may not be looked at yet.
+func (v *vigil) rest() time.Duration {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+
+	return max(0, time.Until(v.rested))
+}
+
+// deal gives those who wait their shares of what is free, each its own.
+func (v *vigil) deal(free []lease.Record, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if n := len(v.waiting); n > 0 {
+		share := (len(free) + n - 1) / n
+		for len(v.waiting) > 0 && (len(free) > 0 || err != nil) {
+			w := v.waiting[0]
+			v.waiting = v.waiting[1:]
+			some := min(share, w.limit, len(free))
+			w.got <- catch{free: free[:some], err: err}
+			free = free[some:]
+		}
+	}
+}
+
+// sessionsOf returns the sessions that may be free by the hints, and whether all may.
+func sessionsOf(hints []redisevents.Event) (ids []string, gap bool) {
+	for _, h := range hints {
+		switch h := h.(type) {
+		case redisevents.LeaseFreed:
+			ids = append(ids, h.Session)
+		case redisevents.SessionTouched:
+			ids = append(ids, h.ID)
+		case redisevents.Gap:
+			gap = true
+		case redisevents.NodeSeen, redisevents.NodeGone:
+		}
+	}
+
+	return ids, gap
+}
+
+// noFeed is the feed of a server without hints.
+type noFeed struct{}
+
+func (noFeed) Ready() <-chan struct{}    { return nil }
+func (noFeed) Take() []redisevents.Event { return nil }
+func (noFeed) Close()                    {}
+
+// everythingFree looks for the first page of free sessions until it has found some or
+// has seen all.
+func (a *api) everythingFree(ctx context.Context) ([]lease.Record, error) {
+	l := &listing{limit: mostLimit, leased: "false"}
+	for len(l.found) == 0 && !l.ended {
+		if err := a.fill(ctx, l); err != nil {
+			return nil, err
+		}
+	}
+
+	return l.found, nil
+}
+
+// freeAmong returns those of the sessions that are free.
+func (a *api) freeAmong(ctx context.Context, ids []string) ([]lease.Record, error) {
+	l := &listing{limit: mostHints, leased: "false"}
+	slices.Sort(ids)
+	_, err := a.addFree(ctx, l, slices.Compact(ids))
+
+	return l.found, err
+}
+
+// safely looks, and makes an error of a panic: it is nobody's request.
+func (a *api) safely(look func() ([]lease.Record, error)) (free []lease.Record, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.failed(p)
+			err = errInternal
+		}
+	}()
+
+	return look()
+}
