@@ -5,7 +5,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"leasehold/actors/keeper"
 	"leasehold/actors/poller"
+	"leasehold/actors/tenure"
 	"leasehold/eventlog"
 	"leasehold/redisevents"
 	"leasehold/rediskey"
@@ -34,8 +36,16 @@ type Config struct {
 	Defaults                        session.Defaults
 	CheckID                         func(id string) error
 
-	// Poll does the polls of all kinds of sessions.
+	// Poll does the polls of all kinds of sessions. Without it the node polls nothing,
+	// and leases what Requests asks for.
 	Poll poller.Func
+	// Requests asks for leases; only a node without Poll is asked. After it was given
+	// something, Wake must be called.
+	Requests keeper.Requests
+	// Watcher hears of the node's leases. A node with Poll needs none.
+	Watcher tenure.Watcher
+	// NoHeartbeat keeps the node out of the fleet's members: nothing is planned for it.
+	NoHeartbeat bool
 	// Results hears of results that were recorded or refused. It may be nil, and is
 	// the caller's to close, after the node.
 	Results *results.Hub

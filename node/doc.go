@@ -4,6 +4,10 @@
 //
 // The parts and the order in which they start and stop.
 //
+// A node polls the fleet's sessions by plan (package membership). One without a poll
+// function leases what its process asks for (package keeper), and may do so without
+// being a member of the fleet.
+//
 // # Invariants
 //
 //   - The first heartbeat is written, or has failed, before the actors look at the

@@ -1,0 +1,101 @@
+package node
+
+import (
+	"github.com/asynkron/protoactor-go/actor"
+	"golang.org/x/sync/semaphore"
+
+	"leasehold/actors/keeper"
+	"leasehold/actors/leaseholder"
+	"leasehold/actors/membership"
+	"leasehold/actors/poller"
+	"leasehold/actors/renewer"
+	"leasehold/actors/supervisor"
+	"leasehold/actors/tenure"
+	"leasehold/actors/tree"
+	"leasehold/eventlog"
+)
+
+// supervision says how the tree of actors is made.
+func (n *Node) supervision() supervisor.Config {
+	return supervisor.Config{
+		System:     n.system,
+		Report:     n.report,
+		Renewer:    n.renewer,
+		Membership: n.membership(),
+	}
+}
+
+// report logs a panic in an actor.
+func (n *Node) report(f tree.Failure) {
+	n.cfg.Log.Emit(eventlog.ActorFailed{Actor: f.Actor, Reason: f.During + ": " + f.Reason, Stack: f.Stack})
+}
+
+func (n *Node) renewer() *actor.Props {
+	cfg := renewer.Config{
+		Context: n.ctx, Store: n.store,
+		TTL: n.cfg.LeaseTTL, Interval: n.cfg.RenewInterval, Margin: n.cfg.Margin,
+		Log: n.cfg.Log, Report: n.report,
+	}
+	if n.heart != nil {
+		cfg.Beat = n.heart.Beat
+	}
+	return renewer.Props(cfg)
+}
+
+// membership returns how the actor is made that decides what this node holds: by the
+// plan where there is something to poll, else as it is asked.
+func (n *Node) membership() func(renewer *actor.PID) *actor.Props {
+	if n.cfg.Poll == nil {
+		return n.keeper
+	}
+	gate := semaphore.NewWeighted(int64(n.cfg.Concurrency))
+	deps := &poller.Deps{
+		Ledger: n.store, Poll: n.cfg.Poll, Gate: gate, Results: n.cfg.Results, Log: n.cfg.Log, Report: n.report,
+	}
+	props := func(c poller.Config) *actor.Props { return poller.Props(deps, c) }
+	if n.cfg.Watcher != nil {
+		props = tenure.Config{Watcher: n.cfg.Watcher, Poller: props, Report: n.report}.Props
+	}
+	return func(renewer *actor.PID) *actor.Props { return n.planner(renewer, props) }
+}
+
+func (n *Node) planner(renewer *actor.PID, poller func(poller.Config) *actor.Props) *actor.Props {
+	holders := n.holders(renewer, poller)
+	return membership.Props(membership.Config{
+		Settings: n.settings(),
+		Context:  n.ctx, Store: n.store, Members: n.store, Source: n.store, Events: n.listener,
+		Holder:  func(c leaseholder.Config) *actor.Props { return leaseholder.Props(holders, c) },
+		Renewer: renewer, Log: n.cfg.Log, Report: n.report,
+		Owned: n.own,
+	})
+}
+
+func (n *Node) keeper(renewer *actor.PID) *actor.Props {
+	return keeper.Props(keeper.Config{
+		Context: n.ctx, Holder: n.cfg.Instance, TTL: n.cfg.LeaseTTL, Margin: n.cfg.Margin,
+		Store: n.store, Requests: n.cfg.Requests, Events: n.listener,
+		Leaseholder: func(c leaseholder.Config, opened func(*tenure.Tenure)) *actor.Props {
+			t := tenure.Config{Watcher: n.cfg.Watcher, Opened: opened, Report: n.report}
+			return leaseholder.Props(n.holders(renewer, t.Props), c)
+		},
+		Renewer: renewer, Owned: n.own, Log: n.cfg.Log, Report: n.report,
+	})
+}
+
+func (n *Node) holders(renewer *actor.PID, poller func(poller.Config) *actor.Props) *leaseholder.Deps {
+	return &leaseholder.Deps{
+		Context: n.ctx, Renewer: renewer, Poller: poller, Log: n.cfg.Log, Report: n.report,
+	}
+}
+
+// own books how many leases there are.
+func (n *Node) own(leases int) { n.leases.Store(int64(leases)) }
+
+func (n *Node) settings() membership.Settings {
+	return membership.Settings{
+		Instance: n.cfg.Instance,
+		TTL:      n.cfg.LeaseTTL, Margin: n.cfg.Margin, Reconcile: n.cfg.ReconcileInterval,
+		MaxSessions: n.cfg.MaxSessions,
+		Keys:        n.cfg.Keys, Defaults: n.cfg.Defaults, CheckID: n.cfg.CheckID,
+	}
+}
