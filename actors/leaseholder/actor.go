@@ -156,7 +156,7 @@ func (h *holderActor) end(c actor.Context, released bool) {
 		c.Send(h.deps.Renewer, &renewer.Untrack{Grant: h.cfg.Term.Grant})
 	}
 	c.Request(c.Parent(), &Ended{
-		Grant: h.cfg.Term.Grant, Released: released, Err: h.unsure,
+		Grant: h.cfg.Term.Grant, Released: released, Err: h.unsure, Trusted: h.cell.TrustedUntil(),
 		Reason: h.machine.reason, Fault: h.machine.fault, RetryIn: h.machine.retryIn,
 	})
 }

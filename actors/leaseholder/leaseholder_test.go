@@ -198,7 +198,7 @@ var _ = Describe("a leaseholder that gives its lease back", func() {
 
 			b.tell(&renewer.Released{Grant: grant()})
 			g.Expect(b.parent.Kinds()).To(Equal([]string{"Ended", "Terminated"}))
-			g.Expect(b.ended()[0]).To(Equal(&leaseholder.Ended{Grant: grant(), Released: true, Reason: leaseholder.Rebalance}))
+			g.Expect(b.ended()[0]).To(Equal(&leaseholder.Ended{Grant: grant(), Released: true, Trusted: b.cell.TrustedUntil(), Reason: leaseholder.Rebalance}))
 			g.Expect(b.system.Events("lease.released")).To(HaveLen(1))
 			g.Expect(b.system.Events("lease.lost")).To(BeEmpty())
 		})
@@ -232,7 +232,7 @@ var _ = Describe("a leaseholder that gives its lease back", func() {
 			b.endPoller()
 			b.tell(&renewer.Released{Grant: grant()})
 			g.Expect(b.ended()[0]).To(Equal(&leaseholder.Ended{
-				Grant: grant(), Released: true, Reason: leaseholder.Failure, RetryIn: 4 * time.Second,
+				Grant: grant(), Released: true, Trusted: b.cell.TrustedUntil(), Reason: leaseholder.Failure, RetryIn: 4 * time.Second,
 			}))
 		})
 	})
@@ -244,7 +244,7 @@ var _ = Describe("a leaseholder that gives its lease back", func() {
 			g.Expect(b.releases()).To(HaveLen(1))
 			b.tell(&renewer.Released{Grant: grant()})
 			g.Expect(b.ended()[0]).To(Equal(&leaseholder.Ended{
-				Grant: grant(), Released: true, Reason: leaseholder.Failure, Fault: true,
+				Grant: grant(), Released: true, Trusted: b.cell.TrustedUntil(), Reason: leaseholder.Failure, Fault: true,
 			}))
 		})
 	})

@@ -61,6 +61,8 @@ type Ended struct {
 	Reason   Reason
 	// Err says why it is not known whether Redis carried the release out.
 	Err error
+	// Trusted is the deadline that the trust in the lease had in the end.
+	Trusted time.Time
 	// Fault is set when the poller failed rather than a poll.
 	Fault bool
 	// RetryIn is when the fleet retries a session that was released on a failure.

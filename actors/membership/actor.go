@@ -56,7 +56,7 @@ func (a *membershipActor) Receive(c actor.Context) {
 		a.machine.onEnded(a.ids[c.Sender().GetId()], m)
 		c.Stop(c.Sender())
 	case *renewer.Released:
-		a.machine.onBack(m.Grant.Session, time.Now())
+		a.machine.onBack(m.Grant, m.Err, time.Now())
 	case Message:
 		a.handle(c, m)
 	default:

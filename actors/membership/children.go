@@ -9,8 +9,8 @@ import (
 // onEnded takes in a leaseholder's own report. Terminated follows.
 func (m *machine) onEnded(id uint64, r *leaseholder.Ended) {
 	if c, ok := m.children[id]; ok {
-		c.ended, c.released, c.retryIn = true, r.Released, r.RetryIn
-		c.fault = r.Fault
+		c.ended, c.released, c.retryIn, c.trusted = true, r.Released, r.RetryIn, r.Trusted
+		c.fault, c.unheard = r.Fault, r.Err != nil
 		c.failure = r.Reason == leaseholder.Failure && !r.Fault
 		c.forgot = r.Released && r.Reason == leaseholder.Deleted
 	}
@@ -27,6 +27,9 @@ func (m *machine) onTerminated(id uint64, now time.Time) {
 	if c.moving {
 		m.moving--
 	}
+	if !c.released || c.unheard {
+		m.left[c.session] = c.token
+	}
 	e, ok := m.entries[c.session]
 	_, invalid := m.invalid[c.session]
 	gone := !ok && !invalid
@@ -40,6 +43,19 @@ func (m *machine) onTerminated(id uint64, now time.Time) {
 		m.afterEnd(c, e, now)
 	}
 	m.considerRoom(now)
+}
+
+// giveBackLeft has leases given back that are of no use here and may still be there,
+// as one whose expiry somebody removed: no claim will find them.
+func (m *machine) giveBackLeft() {
+	for id, token := range m.left {
+		e, known := m.entries[id]
+		if known && e.session.Pollable() || m.held[id] != nil || m.asking[id] != nil || m.handing[id] > 0 {
+			continue
+		}
+		_, invalid := m.invalid[id]
+		m.handBack(m.grant(id, token), !known && !invalid)
+	}
 }
 
 // turnAfterMove is this node's rank for a session that it has just given up: low
@@ -77,7 +93,7 @@ func (m *machine) afterEnd(c *child, e *entry, now time.Time) {
 			e.failures++
 		}
 		e.freedAt = time.Time{}
-		e.lose(now, now.Add(m.set.Margin))
+		e.lose(now, c.lastKnown(now).Add(m.set.Margin))
 		if e.mine {
 			m.consider(c.session, e, byTimer, now)
 			return

@@ -9,6 +9,7 @@ import (
 	"leasehold/actors/renewer"
 	"leasehold/eventlog"
 	"leasehold/lease"
+	"leasehold/redisevents"
 )
 
 // consider claims a session if this node may and should try it now, or makes an
@@ -77,7 +78,8 @@ func (m *machine) hold(e *entry) time.Duration {
 }
 
 // onLeaseFreed answers the hint that a lease went.
-func (m *machine) onLeaseFreed(id string, now time.Time) {
+func (m *machine) onLeaseFreed(freed redisevents.LeaseFreed, now time.Time) {
+	id := freed.Session
 	if c, held := m.held[id]; held {
 		if !c.leaving { // somebody took it from us, or says so
 			m.out.tells = append(m.out.tells, tell{id: c.id, message: &leaseholder.Verify{}})
@@ -90,6 +92,11 @@ func (m *machine) onLeaseFreed(id string, now time.Time) {
 	}
 	if a := m.asking[id]; a != nil {
 		a.freed = true
+	}
+	if freed.Cause != redisevents.Expired {
+		e.ranOutOf = ""
+	} else if holder := m.holder(id, e, now); holder != "" {
+		e.ranOutOf = holder
 	}
 	m.tryFreed(id, e, now)
 }
@@ -223,6 +230,7 @@ func (m *machine) nextTry(e *entry, now time.Time) time.Time {
 func (m *machine) noteHolder(id string, e *entry, holder string, remaining time.Duration, now time.Time) {
 	news := remaining == lease.NoExpiry && e.unbounded != holder
 	e.foreign = false
+	m.followed(e, holder, now)
 	m.drift(e, holder)
 	e.heldBy(holder, remaining, m.ttl(e), now)
 	if news {
@@ -244,12 +252,13 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 		first = max(first, m.ttl(e)) // a poll of who had it may still be in flight
 	}
 	m.noteTakeover(o, e, a, now)
+	m.followed(e, m.set.Instance, now)
 	m.drift(e, m.set.Instance)
 	e.free()
 	e.own(now)
 	e.freedAt = time.Time{}
 	m.makeChild(e, a, grant, first, sent)
-	if a.why == byFallback && !e.mine && now.Sub(e.ownedAt) > settle && !m.othersBarred(e, now) {
+	if a.why == byFallback && !e.mine && now.Sub(e.ownedAt) > settle && m.fleet.lives(e.owner) && !m.othersBarred(e, now) {
 		m.fleet.decline(e.owner, now, m.set.Reconcile, keepMost*m.set.Reconcile)
 	}
 	m.noteSurplus(o.Session, e, now)
@@ -304,8 +313,8 @@ func (m *machine) handBack(grant lease.Grant, forget bool) {
 	m.handing[grant.Session]++
 }
 
-// noteTakeover logs an acquisition, and suspects a node whose lease ran out
-// although its heartbeat lives.
+// noteTakeover logs an acquisition. A lease that ran out by its deadline alone ran out
+// of its holder.
 func (m *machine) noteTakeover(o lease.Outcome, e *entry, a *ask, now time.Time) {
 	takeover := time.Duration(-1)
 	switch {
@@ -313,9 +322,8 @@ func (m *machine) noteTakeover(o lease.Outcome, e *entry, a *ask, now time.Time)
 		takeover = now.Sub(e.freedAt)
 	case e.holder != "" && !now.Before(e.heldUntil):
 		takeover = now.Sub(e.heldUntil)
-		if e.unbounded == "" && m.fleet.suspect(e.holder) {
-			m.out.check = append(m.out.check, e.holder)
-			m.changedAt, m.stale = now, true
+		if e.unbounded == "" {
+			e.ranOutOf = e.holder
 		}
 	}
 	m.log(eventlog.LeaseAcquired{
@@ -327,8 +335,28 @@ func (m *machine) noteTakeover(o lease.Outcome, e *entry, a *ask, now time.Time)
 	}
 }
 
+// followed books that a lease has a holder. A node whose lease ran out although its
+// heartbeat lives, and that another followed, is suspect: one that works would have
+// claimed it again before all others.
+func (m *machine) followed(e *entry, holder string, now time.Time) {
+	was := e.ranOutOf
+	e.ranOutOf = ""
+	delete(m.left, e.session.ID)
+	if was != "" && was != holder && m.fleet.suspect(was) {
+		m.out.check = append(m.out.check, was)
+		m.changedAt, m.stale = now, true
+	}
+}
+
 // onBack follows the answer to a release without a leaseholder.
-func (m *machine) onBack(id string, now time.Time) {
+func (m *machine) onBack(grant lease.Grant, err error, now time.Time) {
+	id := grant.Session
+	switch {
+	case !lease.Unknown(err):
+		delete(m.left, id)
+	case grant.Token != 0:
+		m.left[id] = grant.Token
+	}
 	m.handing[id]--
 	if m.handing[id] > 0 {
 		return

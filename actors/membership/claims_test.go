@@ -442,6 +442,71 @@ var _ = Describe("a node among others", func() {
 		Expect(d.claims()).To(ContainElement(others[0]))
 	})
 
+	It("tries a dead node's session well within the bound of failover, though its heartbeat lives on", func() {
+		Expect(rankDelay).To(BeNumerically("<", 200*time.Millisecond))
+	})
+
+	// A heartbeat can outlive the leases: where its TTL is longer, or a session has a
+	// shorter one of its own.
+	It("suspects a node whose lease an event said to have run out once another has it, for good", func() {
+		for _, found := range []func(d *desk, id string){
+			func(d *desk, id string) {
+				d.sleep(rankDelay)
+				d.grant(id)
+			},
+			func(d *desk, id string) {
+				d.sleep(rankDelay)
+				d.heldBy(id, external, ttl)
+			},
+			func(d *desk, id string) { d.status(lease.Status{Session: id, Holder: external, Remaining: ttl}) },
+		} {
+			d := ready([]string{peer}, ids(4))
+			d.m.fleet.nodes[peer].seen = d.now.Add(-newcomer)
+			mine, others := d.mine()
+			d.own(mine...)
+			d.heldBy(others[0], peer, ttl)
+			d.heldBy(others[1], peer, ttl)
+			d.take()
+			d.event(redisevents.LeaseFreed{Session: others[0], Cause: redisevents.Expired})
+			Expect(d.m.fleet.lives(peer)).To(BeTrue(), "it may claim it again")
+			found(d, others[0])
+			Expect(d.m.fleet.lives(peer)).To(BeFalse())
+			Expect(d.m.fleet.full(peer, d.now)).To(BeFalse(), "it has no share to come back to")
+			Expect(d.take().check).To(ContainElement(peer))
+			Expect(d.m.entries[others[1]].mine).To(BeTrue(), "its other sessions are planned anew")
+
+			// What it wrote before it died was not read yet, and is no sign of life.
+			d.member(peer, 2*ttl)
+			Expect(d.m.fleet.lives(peer)).To(BeFalse())
+			d.sleep(time.Second)
+			d.member(peer, 2*ttl)
+			Expect(d.m.fleet.lives(peer)).To(BeTrue(), "this beat came after")
+		}
+	})
+
+	It("suspects nobody who claims again what ran out, or who gave it back", func() {
+		for _, story := range []func(d *desk, id string){
+			func(d *desk, id string) {
+				d.event(redisevents.LeaseFreed{Session: id, Cause: redisevents.Expired})
+				d.sleep(rankDelay)
+				d.heldBy(id, peer, ttl)
+			},
+			func(d *desk, id string) {
+				d.event(redisevents.LeaseFreed{Session: id, Cause: redisevents.Expired})
+				d.freed(id) // it was claimed and given back since
+				d.sleep(rankDelay)
+				d.grant(id)
+			},
+		} {
+			d := ready([]string{peer}, ids(4))
+			mine, others := d.mine()
+			d.own(mine...)
+			d.heldBy(others[0], peer, ttl)
+			story(d, others[0])
+			Expect(d.m.fleet.lives(peer)).To(BeTrue())
+		}
+	})
+
 	It("suspects a node whose lease ran out although it lives, until it is heard again", func() {
 		d := ready([]string{peer}, ids(2))
 		mine, others := d.mine()

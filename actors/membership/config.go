@@ -76,7 +76,8 @@ const (
 	newcomer = settleMost + settle
 
 	// rankDelay is how long a free session waits for each node that ranks before.
-	rankDelay = 250 * time.Millisecond
+	// The first of them still takes a dead node's session within the bound of failover.
+	rankDelay = 150 * time.Millisecond
 	// fallbacks is how many nodes after the preferred one try a free session.
 	fallbacks = 2
 

@@ -228,6 +228,9 @@ func (d *desk) status(s lease.Status) {
 // ends plays a leaseholder's report and its end.
 func (d *desk) ends(id string, e leaseholder.Ended) {
 	c := d.m.held[id]
+	if e.Trusted.IsZero() {
+		e.Trusted = d.now
+	}
 	d.m.onEnded(c.id, &e)
 	d.settle()
 	d.m.onTerminated(c.id, d.now)
@@ -241,8 +244,10 @@ func (d *desk) fails(id string) {
 }
 
 // back answers the release of s0 without a leaseholder.
-func (d *desk) back() {
-	d.m.onBack("s0", d.now)
+func (d *desk) back() { d.backWith(nil) }
+
+func (d *desk) backWith(err error) {
+	d.m.onBack(lease.Grant{Session: "s0", Holder: self, Token: lease.Token(max(d.next, 1))}, err, d.now)
 	d.settle()
 }
 

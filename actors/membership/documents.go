@@ -94,9 +94,9 @@ func (m *machine) onAbsent(id string) bool {
 	m.drop(id)
 	if c, held := m.held[id]; held {
 		m.release(c, leaseholder.Deleted)
-	} else if e.mine || e.owner == "" {
+	} else if left := m.left[id]; left != 0 || e.mine || e.owner == "" {
 		// Nobody may hold it: then its state goes by this.
-		m.handBack(m.grant(id, 0), true)
+		m.handBack(m.grant(id, left), true)
 	}
 	return true
 }
@@ -205,6 +205,7 @@ func (m *machine) onScan(docs []document, read, now time.Time) {
 		m.log(eventlog.ReconcileRepaired{Kind: "session", Count: news})
 	}
 	m.lookAtAll()
+	m.giveBackLeft()
 }
 
 // lookAtAll has every lease looked at that this node does not hold.

@@ -30,6 +30,8 @@ type entry struct {
 	heldUntil time.Time
 	freedAt   time.Time // when an event said that it went
 	foreign   bool      // a key of the session has a foreign type
+	// ranOutOf is the node whose lease ran out by an event, until somebody has it.
+	ranOutOf string
 
 	// unbounded is a holder whose lease has no expiry, seen since then.
 	unbounded      string
@@ -123,8 +125,19 @@ type child struct {
 	leaving, moving bool
 	// ended is set when it reported its end, released if the lease was given back.
 	ended, released bool
+	unheard         bool // the release had no answer
 	forgot          bool // its state went with it
 	failure         bool // it was released after a failed poll
 	fault           bool // its poller failed
 	retryIn         time.Duration
+	trusted         time.Time // when its trust ended at the latest
+}
+
+// lastKnown is until when the lease of a leaseholder that lost it was this node's for
+// sure: a process that was frozen hears late of the end. Zero where nothing says.
+func (c *child) lastKnown(now time.Time) time.Time {
+	if c.trusted.After(now) {
+		return now
+	}
+	return c.trusted
 }

@@ -23,8 +23,9 @@ type node struct {
 	lookAt   time.Time // when to read it again
 	misses   int       // looks in a row that had no answer
 	// suspect excludes the node from the plan until its heartbeat is renewed: a
-	// lease of its ran out.
+	// lease of its ran out. beat is the heartbeat's deadline as first read since.
 	suspect bool
+	beat    time.Time
 	// fullUntil is how long the node counts as full: it did not take a session that
 	// the plan gave it. Zero when it does not. keep is how long that lasted.
 	fullUntil  time.Time
@@ -81,10 +82,12 @@ func (f *fleet) see(m lease.Member, now time.Time) change {
 		f.nodes[m.Instance] = known
 		return joined
 	}
-	deadline := now.Add(m.Remaining)
-	renewed := deadline.Sub(known.deadline) > rankDelay
-	known.read(deadline)
-	if known.suspect && renewed {
+	known.read(now.Add(m.Remaining))
+	switch {
+	case !known.suspect:
+	case known.beat.IsZero(): // whatever it wrote before it was suspected says nothing
+		known.beat = known.deadline
+	case known.deadline.Sub(known.beat) > roundTrip:
 		known.suspect = false
 		return cleared
 	}
@@ -97,7 +100,7 @@ func (f *fleet) suspect(instance string) bool {
 	if !ok || n.suspect {
 		return false
 	}
-	n.suspect = true
+	n.suspect, n.beat = true, time.Time{}
 	return true
 }
 

@@ -212,6 +212,73 @@ var _ = Describe("the end of a leaseholder", func() {
 		Expect(d.claims()).To(Equal([]string{"s0"}))
 	})
 
+	It("is its node's own claim on a session that Redis forgot, but not after a freeze", func() {
+		for late, first := range map[time.Duration]time.Duration{0: 0, 2 * time.Second: ttl} {
+			d := ready(nil, ids(1))
+			d.own("s0")
+			trusted := d.now
+			d.sleep(late) // it hears of the end only then: margins have passed, others may have come and gone
+			d.ends("s0", leaseholder.Ended{Trusted: trusted})
+			d.claims()
+			Expect(d.fresh()).To(Equal(first))
+		}
+	})
+
+	It("has its lease given back again at a scan where Redis refused that and nobody will claim it", func() {
+		for _, end := range []leaseholder.Ended{{}, {Released: true, Err: errRedis}} {
+			d := ready(nil, ids(1))
+			d.own("s0")
+			d.read(doc("s0", edition(2), paused))
+			d.take()
+			d.ends("s0", end)
+			for range 2 {
+				d.scan(doc("s0", edition(2), paused))
+				Expect(d.take().back).To(Equal([]lease.Release{{
+					Grant: lease.Grant{Session: "s0", Holder: self, Token: 1},
+				}}))
+				d.scan(doc("s0", edition(2), paused))
+				Expect(d.take().back).To(BeEmpty(), "one is under way")
+				d.backWith(errRedis)
+			}
+			d.scan(doc("s0", edition(2), paused))
+			d.take()
+			d.backWith(lease.ErrLost)
+			d.scan(doc("s0", edition(2), paused))
+			Expect(d.take().back).To(BeEmpty())
+		}
+	})
+
+	It("has its lease given back when the session goes after it, until Redis answers", func() {
+		d := ready(nil, ids(1))
+		d.own("s0")
+		d.ends("s0", leaseholder.Ended{})
+		d.answer(lease.Outcome{Session: "s0", Err: errRedis})
+		d.take()
+		again := []lease.Release{{Grant: lease.Grant{Session: "s0", Holder: self, Token: 1}, Forget: true}}
+		d.read(absent("s0"))
+		Expect(d.take().back).To(Equal(again))
+		d.backWith(errRedis)
+		d.scan()
+		Expect(d.take().back).To(Equal(again))
+		d.backWith(nil)
+		d.scan()
+		Expect(d.take().back).To(BeEmpty())
+	})
+
+	It("leaves a lost lease alone that a claim will find, or that another has", func() {
+		d := ready([]string{peer}, ids(1))
+		d.grant("s0")
+		d.take()
+		d.ends("s0", leaseholder.Ended{})
+		d.take()
+		d.scan(docs("s0")...)
+		Expect(d.take().back).To(BeEmpty())
+		d.status(lease.Status{Session: "s0", Holder: peer, Remaining: ttl})
+		d.read(doc("s0", edition(2), paused))
+		d.scan(docs("s0")...)
+		Expect(d.take().back).To(BeEmpty())
+	})
+
 	It("has its lease given back when it failed, and leads to a claim after that and a growing wait", func() {
 		d := ready(nil, ids(1))
 		token := lease.Token(1)

@@ -16,7 +16,7 @@ func (m *machine) onEvents(events []redisevents.Event, now time.Time) {
 func (m *machine) onEvent(event redisevents.Event, now time.Time) {
 	switch e := event.(type) {
 	case redisevents.LeaseFreed:
-		m.onLeaseFreed(e.Session, now)
+		m.onLeaseFreed(e, now)
 	case redisevents.NodeSeen:
 		m.onNodeSeen(e.Instance)
 	case redisevents.NodeGone:

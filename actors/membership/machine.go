@@ -50,6 +50,9 @@ type machine struct {
 	asking  map[string]*ask // acquires in flight, by session
 	moving  int             // sessions being given up for balance
 	handing map[string]int  // releases under way without a leaseholder, by session
+	// left are leases that ended here without a release that Redis accepted, by session,
+	// until somebody has it or it is given back.
+	left map[string]lease.Token
 
 	out orders
 }
@@ -91,6 +94,7 @@ func newMachine(set Settings, now time.Time) *machine {
 		gone:      make(map[string]time.Time),
 		asking:    make(map[string]*ask),
 		handing:   make(map[string]int),
+		left:      make(map[string]lease.Token),
 		children:  make(map[uint64]*child),
 		held:      make(map[string]*child),
 		surplus:   make(map[string]*entry),

@@ -168,7 +168,7 @@ func (w *model) release(r lease.Release) {
 		}
 	}
 	w.drop(r.Grant)
-	w.answers = append(w.answers, func() { w.m.onBack(r.Session, w.now) })
+	w.answers = append(w.answers, func() { w.m.onBack(r.Grant, nil, w.now) })
 }
 
 func (w *model) drop(g lease.Grant) {

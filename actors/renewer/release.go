@@ -2,7 +2,6 @@ package renewer
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -52,8 +51,7 @@ func (*renewerActor) noteReleased(c actor.Context, m *released) {
 	var repeat []*Release
 	for i, asked := range m.batch {
 		err := m.errs[i]
-		unknown := err != nil && !errors.Is(err, lease.ErrLost) && !errors.Is(err, lease.ErrForeign)
-		if unknown && time.Now().Add(firstRetry).Before(asked.GiveUp) {
+		if lease.Unknown(err) && time.Now().Add(firstRetry).Before(asked.GiveUp) {
 			repeat = append(repeat, asked)
 			continue
 		}

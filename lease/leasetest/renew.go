@@ -104,6 +104,16 @@ func releaseSpecs(run Runner) {
 		g.Expect(f.number(ctx, g, "version")).To(Equal(int64(now.Token)))
 	})
 
+	it(run, "ends the holder's lease also where the state with its token has gone", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", long)
+		f.raw(ctx, g, "PERSIST", f.Keys.Lease("s"))
+		f.raw(ctx, g, "DEL", f.Keys.State("s"))
+		g.Expect(f.release(ctx, lease.Grant{Session: "s", Holder: "n2", Token: grant.Token})).To(MatchError(lease.ErrLost))
+		g.Expect(f.holder(ctx, g, "s")).To(Equal("n1"))
+		g.Expect(f.release(ctx, grant)).To(Succeed())
+		g.Expect(f.holder(ctx, g, "s")).To(BeNil())
+	})
+
 	it(run, "takes back the mark of the holder's own poll", func(ctx context.Context, g Gomega, f *Fixture) {
 		grant := f.take(ctx, g, "n1", "s", long)
 		_, err := f.Store.Begin(ctx, grant, lease.Slot{Interval: time.Second, Bound: long})

@@ -6,7 +6,8 @@
 --       foreign type.
 --
 -- Invariant: a lease of another holder or of another token is never touched, and
--- a state is forgotten only where no lease is left.
+-- a state is forgotten only where no lease is left. Where the state with the token
+-- has gone, the holder alone tells: nobody can have had the lease since.
 local function release(lease, state, me, token, forget)
   local holder = redis.pcall('GET', lease)
   local s = redis.pcall('HMGET', state, 'version', 'busy')
@@ -14,7 +15,7 @@ local function release(lease, state, me, token, forget)
     return -1
   end
   local released = 0
-  if holder == me and s[1] == token then
+  if holder == me and (s[1] == token or not s[1]) then
     redis.call('DEL', lease)
     holder, released = false, 1
     if s[2] == token then
