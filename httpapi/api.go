@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,8 +18,11 @@ import (
 type Store interface {
 	lease.Store
 	lease.Reader
+	lease.Inspector
 	session.Source
 	session.Pager
+	// List finds the nodes that are alive, sorted by name.
+	List(ctx context.Context) ([]lease.Member, error)
 }
 
 // Leases is what the lease API needs.
@@ -36,6 +40,8 @@ type Leases struct {
 	// Resource is one more name of the sessions, such as scenes; empty: none.
 	Resource string
 	Log      *eventlog.Log
+	// Node says how the node is.
+	Node func() Node
 
 	// Follow opens a feed of hints, which wake those who wait for free sessions; nil:
 	// there are none. Recheck is how often they are looked for without a hint.
@@ -62,15 +68,17 @@ const root = "/api/"
 type api struct {
 	Leases
 
+	ready       []Check
 	guard       guard
 	routes      []route
 	work, lists queue
 	vigil       *vigil
 }
 
-func newAPI(l Leases) *api {
+func newAPI(l Leases, ready []Check) *api {
 	a := &api{
 		Leases: l,
+		ready:  ready,
 		guard:  guard{token: l.Token, loopback: l.Loopback, origins: http.NewCrossOriginProtection()},
 		work:   make(queue, workAtOnce),
 		lists:  make(queue, listsAtOnce),

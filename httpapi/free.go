@@ -27,6 +27,12 @@ const (
 	listLimit = 3 * time.Second
 )
 
+// The values of leased.
+const (
+	onlyFree   = "false" // the sessions free to lease
+	onlyLeased = "true"
+)
+
 // place is where a listing goes on: behind After in the step from Step, if that
 // still leads to Next. If it does not, Redis has resized its table meanwhile, and
 // the step is taken again as a whole: a session may come twice then, but none that is
@@ -61,8 +67,7 @@ func parsePlace(cursor string) (place, error) {
 // listing is a page in the making.
 type listing struct {
 	limit int
-	// leased says which sessions: "false" the ones free to lease, "true" those that are
-	// leased, "" all.
+	// leased is onlyFree or onlyLeased, or empty: all sessions.
 	leased string
 	// wait is how long to wait for something free.
 	wait time.Duration
@@ -98,37 +103,61 @@ func (a *api) page(r *call, l *listing, query url.Values) answer {
 		return refuse(unknown(err))
 	}
 	got := answer{status: http.StatusOK, body: free(l.found, r.resource)}
+	if l.leased != onlyFree {
+		list, err := a.views(r.Context(), r.resource, sessionIDs(l.found))
+		if err != nil {
+			return refuse(unknown(err))
+		}
+		got.body = list
+	}
 	if !l.ended {
-		query.Set("cursor", l.at.String())
-		got.next = r.URL.EscapedPath() + "?" + query.Encode()
+		got.follow(r, query, l.at.String())
 	}
 
 	return got
 }
 
+// follow says where the list goes on.
+func (got *answer) follow(r *call, query url.Values, cursor string) {
+	query.Set("cursor", cursor)
+	got.next = r.URL.EscapedPath() + "?" + query.Encode()
+}
+
+func sessionIDs(records []lease.Record) []string {
+	ids := make([]string, len(records))
+	for i, rec := range records {
+		ids[i] = rec.Session
+	}
+
+	return ids
+}
+
 // free is the body that lists sessions free to lease.
-func free(found []lease.Record, resource string) []map[string]any {
-	list := make([]map[string]any, len(found))
+func free(found []lease.Record, resource string) []named {
+	list := make([]named, len(found))
 	for i, rec := range found {
-		list[i] = map[string]any{idField(resource): rec.Session, "version": int64(rec.Token)}
+		list[i] = named{resource: resource, id: rec.Session, rest: freeView{Version: int64(rec.Token)}}
 	}
 
 	return list
 }
 
+// freeView is what is said of a session that is free to lease.
+type freeView struct {
+	// Version is that of the last lease; 0: there was none.
+	Version int64 `json:"version"`
+}
+
 func badCursor() *problem { return unprocessable("cursor is none that a listing gave") }
 
 func readListing(query url.Values) (*listing, *problem) {
-	l := &listing{limit: defaultLimit, leased: query.Get("leased")}
-	if l.leased != "false" {
-		return nil, unprocessable("leased must be false: what is listed are the sessions free to lease")
+	l := &listing{leased: query.Get("leased")}
+	if l.leased != onlyFree && l.leased != onlyLeased && query.Has("leased") {
+		return nil, unprocessable("leased must be false, for the sessions free to lease, or true")
 	}
-	if text := query.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > mostLimit {
-			return nil, unprocessable(fmt.Sprintf("limit must be from 1 to %d", mostLimit))
-		}
-		l.limit = n
+	var p *problem
+	if l.limit, p = readLimit(query); p != nil {
+		return nil, p
 	}
 	cursor := query.Get("cursor")
 	if cursor != "" {
@@ -140,13 +169,26 @@ func readListing(query url.Values) (*listing, *problem) {
 	}
 	if text := query.Get("wait"); text != "" {
 		wait, err := time.ParseDuration(text)
-		if err != nil || wait < 0 || wait > mostWait || cursor != "" || l.leased != "false" {
+		if err != nil || wait < 0 || wait > mostWait || cursor != "" || l.leased != onlyFree {
 			return nil, unprocessable(fmt.Sprintf("wait must be from 0s to %s, on the first page of leased=false", mostWait))
 		}
 		l.wait = wait
 	}
 
 	return l, nil
+}
+
+func readLimit(query url.Values) (int, *problem) {
+	text := query.Get("limit")
+	if text == "" {
+		return defaultLimit, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > mostLimit {
+		return 0, unprocessable(fmt.Sprintf("limit must be from 1 to %d", mostLimit))
+	}
+
+	return n, nil
 }
 
 // fill goes on step by step until the page is full, all was seen, or it has taken
@@ -158,7 +200,7 @@ func (a *api) fill(ctx context.Context, l *listing) error {
 			return err
 		}
 		ids = l.rest(ids, next)
-		full, err := a.addFree(ctx, l, ids)
+		full, err := a.add(ctx, l, ids)
 		if err != nil {
 			return err
 		}
@@ -190,25 +232,50 @@ func (l *listing) rest(ids []string, next string) []string {
 	return ids[i:]
 }
 
-// addFree adds those that are free to lease. It reports whether the page was full
+// add adds those that the listing is about. It reports whether the page was full
 // before the end of the IDs.
-func (a *api) addFree(ctx context.Context, l *listing, ids []string) (full bool, err error) {
+func (a *api) add(ctx context.Context, l *listing, ids []string) (full bool, err error) {
 	for part := range slices.Chunk(ids, mostLimit) {
 		records := a.Store.Read(ctx, part)
-		free := make([]lease.Record, 0, len(records))
+		some := make([]lease.Record, 0, len(records))
 		for _, rec := range records {
-			switch {
-			case errors.Is(rec.Err, lease.ErrForeign):
-			case rec.Err != nil:
+			if rec.Err != nil && !errors.Is(rec.Err, lease.ErrForeign) {
 				return false, rec.Err
-			case rec.Holder == "":
-				free = append(free, rec)
+			}
+			if l.wants(rec) {
+				some = append(some, rec)
 			}
 		}
-		for some := range slices.Chunk(free, l.limit) {
-			if full, err := a.addUsable(ctx, l, some); full || err != nil {
-				return full, err
-			}
+		if full, err := a.addSome(ctx, l, some); full || err != nil {
+			return full, err
+		}
+	}
+
+	return false, nil
+}
+
+// wants reports whether a lease is as the listing has it.
+func (l *listing) wants(rec lease.Record) bool {
+	switch l.leased {
+	case onlyFree:
+		return rec.Err == nil && rec.Holder == ""
+	case onlyLeased:
+		return rec.Err == nil && rec.Holder != ""
+	default:
+		return true
+	}
+}
+
+func (a *api) addSome(ctx context.Context, l *listing, some []lease.Record) (full bool, err error) {
+	if l.leased != onlyFree {
+		n := min(l.limit-len(l.found), len(some))
+		l.found = append(l.found, some[:n]...)
+
+		return n < len(some), nil
+	}
+	for part := range slices.Chunk(some, l.limit) {
+		if full, err := a.addUsable(ctx, l, part); full || err != nil {
+			return full, err
 		}
 	}
 
@@ -217,11 +284,7 @@ func (a *api) addFree(ctx context.Context, l *listing, ids []string) (full bool,
 
 // addUsable adds those whose documents may be leased.
 func (a *api) addUsable(ctx context.Context, l *listing, free []lease.Record) (full bool, err error) {
-	ids := make([]string, len(free))
-	for i, rec := range free {
-		ids[i] = rec.Session
-	}
-	targets, err := a.targets(ctx, ids)
+	targets, err := a.targets(ctx, sessionIDs(free))
 	if err != nil {
 		return false, err
 	}

@@ -79,7 +79,7 @@ func TestWhatIsFreeIsListedAndNothingElse(t *testing.T) {
 func TestListingsThatCanNotBeAreRefused(t *testing.T) {
 	onBench(t, func(b *bench) {
 		for _, query := range []string{
-			"", "leased=true", "leased=", "leased=false&limit=0", "leased=false&limit=-1", "leased=false&limit=1001", "leased=false&limit=x",
+			"leased=all", "leased=", "leased=false&limit=0", "leased=false&limit=-1", "leased=false&limit=1001", "leased=false&limit=x",
 			"leased=false&cursor=x", "leased=false&cursor=!", "leased=false&cursor=e30x", "leased=false&cursor=eyJzIjoieCJ9", // {"s":"x"}
 		} {
 			b.want(http.StatusUnprocessableEntity, "GET", "/api/v1/sessions?"+query, "")

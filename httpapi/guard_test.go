@@ -16,6 +16,10 @@ func every() [][3]string {
 		{"DELETE", s1, asW1},
 		{"POST", batchPath, `{"holder_id":"w1","leases":[{"session_id":"s1"}]}`},
 		{"GET", "/api/v1/sessions?leased=false", ""},
+		{"GET", "/api/v1/sessions", ""},
+		{"GET", "/api/v1/sessions/s1", ""},
+		{"GET", "/api/v1/nodes", ""},
+		{"GET", "/api/v1/status", ""},
 		{"GET", "/api/v1/unknown", ""},
 		{"PUT", s1, ""},
 	}

@@ -40,16 +40,16 @@ func New(cfg Config) http.Handler {
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		failed := failures(r.Context(), cfg.Ready)
+		code := http.StatusOK
 		if len(failed) > 0 {
-			write(w, http.StatusServiceUnavailable, health{Status: "not ready", Failed: failed})
-			return
+			code = http.StatusServiceUnavailable
 		}
-		write(w, http.StatusOK, health{Status: "ok"})
+		write(w, code, health{Status: readiness(failed), Failed: failed})
 	})
 	if cfg.Leases == nil {
 		return mux
 	}
-	leases := newAPI(*cfg.Leases)
+	leases := newAPI(*cfg.Leases, cfg.Ready)
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A ServeMux would clean the path, and lead a/../b elsewhere.
@@ -60,6 +60,14 @@ func New(cfg Config) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// readiness says in a word what the checks found.
+func readiness(failed map[string]string) string {
+	if len(failed) > 0 {
+		return "not ready"
+	}
+	return "ok"
 }
 
 // failures runs the checks and returns the reasons of those that fail.

@@ -50,6 +50,7 @@ func onBench(t *testing.T, f func(b *bench), change ...func(*httpapi.Leases)) {
 		b.api = httpapi.Leases{
 			Store: redisstore.New(client, b.keys, redisstore.Options{}),
 			TTL:   ttl, Loopback: true, Log: b.log,
+			Node: func() httpapi.Node { return httpapi.Node{InstanceID: "me-1-00000000", Build: "v1", Leases: 3} },
 		}
 		for _, c := range change {
 			c(&b.api)

@@ -47,7 +47,10 @@ const sessionID = "{id}"
 // other resource name as well.
 func (a *api) table() []route {
 	return []route{
+		{http.MethodGet, "status", a.lists.pass(a.status)},
+		{http.MethodGet, "nodes", a.lists.pass(a.nodes)},
 		{http.MethodGet, "sessions", a.list},
+		{http.MethodGet, "sessions/{id}", a.work.pass(a.one)},
 		{http.MethodGet, "sessions/{id}/lease", a.work.pass(a.show)},
 		{http.MethodPost, "sessions/{id}/lease", a.work.pass(a.acquire)},
 		{http.MethodDelete, "sessions/{id}/lease", a.work.pass(a.release)},

@@ -261,7 +261,7 @@ func (noFeed) Close()                    {}
 // everythingFree looks for the first page of free sessions until it has found some or
 // has seen all.
 func (a *api) everythingFree(ctx context.Context) ([]lease.Record, error) {
-	l := &listing{limit: mostLimit, leased: "false"}
+	l := &listing{limit: mostLimit, leased: onlyFree}
 	for len(l.found) == 0 && !l.ended {
 		if err := a.fill(ctx, l); err != nil {
 			return nil, err
@@ -273,9 +273,9 @@ func (a *api) everythingFree(ctx context.Context) ([]lease.Record, error) {
 
 // freeAmong returns those of the sessions that are free.
 func (a *api) freeAmong(ctx context.Context, ids []string) ([]lease.Record, error) {
-	l := &listing{limit: mostHints, leased: "false"}
+	l := &listing{limit: mostHints, leased: onlyFree}
 	slices.Sort(ids)
-	_, err := a.addFree(ctx, l, slices.Compact(ids))
+	_, err := a.add(ctx, l, slices.Compact(ids))
 
 	return l.found, err
 }

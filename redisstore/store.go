@@ -41,7 +41,7 @@ type Options struct {
 	OnForeign func(key, reason string)
 }
 
-// Store is a [lease.Store], [lease.Reader], [lease.Ledger], [lease.Members],
+// Store is a [lease.Store], [lease.Reader], [lease.Inspector], [lease.Ledger], [lease.Members],
 // [session.Source] and [session.Pager]. Its methods may be called from any goroutine.
 type Store struct {
 	client  redis.UniversalClient
@@ -53,12 +53,13 @@ type Store struct {
 }
 
 var (
-	_ lease.Store    = (*Store)(nil)
-	_ lease.Reader   = (*Store)(nil)
-	_ lease.Ledger   = (*Store)(nil)
-	_ lease.Members  = (*Store)(nil)
-	_ session.Source = (*Store)(nil)
-	_ session.Pager  = (*Store)(nil)
+	_ lease.Store     = (*Store)(nil)
+	_ lease.Reader    = (*Store)(nil)
+	_ lease.Inspector = (*Store)(nil)
+	_ lease.Ledger    = (*Store)(nil)
+	_ lease.Members   = (*Store)(nil)
+	_ session.Source  = (*Store)(nil)
+	_ session.Pager   = (*Store)(nil)
 )
 
 // New returns a store over the client, which stays the caller's to close. The

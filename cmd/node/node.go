@@ -80,7 +80,7 @@ func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.Uni
 		return exitFailure
 	}
 	defer running.Close()
-	server.serve(running, client, n.leases(client))
+	server.serve(running, client, n.leases(running, client))
 	n.log.Emit(eventlog.NodeReady{HTTPAddr: server.addr, Redis: n.cfg.Shown()["LEASEHOLD_REDIS_URL"]})
 
 	return n.await(ctx, stop, running, server, out)
@@ -150,8 +150,8 @@ func (n nodeSpec) assembly(client redis.UniversalClient, polls *httppoll.Client,
 
 // leases turns the settings into the lease API's parts. Its store is one more over the
 // same client and runs the same scripts.
-func (n nodeSpec) leases(client redis.UniversalClient) httpapi.Leases {
-	cfg := n.cfg
+func (n nodeSpec) leases(running *node.Node, client redis.UniversalClient) httpapi.Leases {
+	cfg, started := n.cfg, time.Now()
 	return httpapi.Leases{
 		Store:    redisstore.New(client, cfg.Keys, redisstore.Options{Timeout: cfg.RedisTimeout}),
 		TTL:      cfg.LeaseTTL,
@@ -161,6 +161,12 @@ func (n nodeSpec) leases(client redis.UniversalClient) httpapi.Leases {
 		Resource: cfg.APIResource,
 		Log:      n.log,
 		Recheck:  cfg.ReconcileInterval,
+		Node: func() httpapi.Node {
+			return httpapi.Node{
+				InstanceID: n.instance, Build: build().version, Started: started,
+				Leases: running.Leases(), Events: running.Events().Problem,
+			}
+		},
 	}
 }
 

@@ -1,15 +1,15 @@
 -- read tells who has each lease, and with which token.
 --
 -- KEYS  for each lease i: [2i-1] the lease key, [2i] its state hash
--- ARGV  none
--- Returns for each lease {holder ('' when free), token ('0': none yet), remaining ms},
---       or {} where a key has a foreign type.
+-- ARGV  more fields of the state hashes to read
+-- Returns for each lease {holder ('' when free), token ('0': none yet), remaining ms,
+--       the value of each field, or false}, or {} where a key has a foreign type.
 --       remaining is -1 for a lease without expiry.
 --
 -- Invariant: holder, token and remaining time are of one moment; nothing is written.
 local function read(lease, state)
   local holder = redis.pcall('GET', lease)
-  local s = redis.pcall('HMGET', state, 'version')
+  local s = redis.pcall('HMGET', state, 'version', unpack(ARGV))
   if foreign(holder) or foreign(s) then
     return {}
   end
@@ -17,7 +17,7 @@ local function read(lease, state)
   if holder then
     left = redis.call('PTTL', lease)
   end
-  return {holder or '', s[1] or '0', left}
+  return {holder or '', s[1] or '0', left, unpack(s, 2)}
 end
 
 local out = {}

@@ -1,0 +1,34 @@
+package lease
+
+import (
+	"context"
+	"time"
+)
+
+// Inspector reads what is known of sessions, for people. Like a [Reader], it answers
+// in the order of its arguments, each answer of one moment.
+type Inspector interface {
+	Inspect(ctx context.Context, sessions []string) []Inspection
+}
+
+// Inspection is a lease and its session's polls. Times are of the Redis server's clock.
+type Inspection struct {
+	Record
+
+	// Next is when the session is due again; zero: it was never polled.
+	Next time.Time
+	// Failures counts the failed polls in a row.
+	Failures int
+	// Last is the last poll that ended; nil: none has.
+	Last *Run
+}
+
+// Run is a poll that ended.
+type Run struct {
+	Started      time.Time
+	Duration     time.Duration
+	OK           bool
+	Class, Error string
+	Status       int
+	Bytes        int64
+}
