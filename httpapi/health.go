@@ -40,11 +40,11 @@ func New(cfg Config) http.Handler {
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		failed := failures(r.Context(), cfg.Ready)
-		code := http.StatusOK
 		if len(failed) > 0 {
-			code = http.StatusServiceUnavailable
+			write(w, http.StatusServiceUnavailable, health{Status: "not ready", Failed: failed})
+			return
 		}
-		write(w, code, health{Status: readiness(failed), Failed: failed})
+		write(w, http.StatusOK, health{Status: "ok"})
 	})
 	if cfg.Leases == nil {
 		return mux
@@ -60,14 +60,6 @@ func New(cfg Config) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
-}
-
-// readiness says in a word what the checks found.
-func readiness(failed map[string]string) string {
-	if len(failed) > 0 {
-		return "not ready"
-	}
-	return "ok"
 }
 
 // failures runs the checks and returns the reasons of those that fail.

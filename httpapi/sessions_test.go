@@ -217,14 +217,14 @@ func TestTheStatusIsThatOfTheNodeAlsoWithoutRedis(t *testing.T) {
 			return nil
 		}}}})
 		b.rdb.Set(b.t.Context(), b.keys.Node("a-1-00000000"), "1", time.Minute)
-		const head = `{"instance_id":"me-1-00000000","build":"v1","started_at":"0001-01-01T00:00:00.000Z","status":`
+		const head = `{"instance_id":"me-1-00000000","build":"v1","started_at":"0001-01-01T00:00:00.000Z","ready":`
 		const tail = `"leases":3,"events":{"healthy":true},"nodes":`
-		if got, want := b.want(http.StatusOK, "GET", "/api/v1/status", "").text, head+`"ok",`+tail+`1}`; got != want {
+		if got, want := b.want(http.StatusOK, "GET", "/api/v1/status", "").text, head+`true,`+tail+`1}`; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 		broken = true
 		b.mini.Down()
-		if got, want := b.want(http.StatusOK, "GET", "/api/v1/status", "").text, head+`"not ready","failed":{"redis":"out of reach"},`+tail+`null}`; got != want {
+		if got, want := b.want(http.StatusOK, "GET", "/api/v1/status", "").text, head+`false,"failed":{"redis":"out of reach"},`+tail+`null}`; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	})

@@ -28,8 +28,8 @@ type status struct {
 	InstanceID string `json:"instance_id"`
 	Build      string `json:"build"`
 	StartedAt  stamp  `json:"started_at"`
-	// Status and Failed are what /readyz says.
-	Status string            `json:"status"`
+	// Ready and Failed are what /readyz says.
+	Ready  bool              `json:"ready"`
 	Failed map[string]string `json:"failed,omitempty"`
 	Leases int               `json:"leases"`
 	Events eventStatus       `json:"events"`
@@ -48,7 +48,7 @@ func (a *api) status(r *call) answer {
 	failed := failures(r.Context(), a.ready)
 	body := status{
 		InstanceID: n.InstanceID, Build: n.Build, StartedAt: stamp(n.Started),
-		Status: readiness(failed), Failed: failed, Leases: n.Leases,
+		Ready: len(failed) == 0, Failed: failed, Leases: n.Leases,
 		Events: eventStatus{Healthy: n.Events == "", Problem: n.Events},
 	}
 	if members, err := a.Store.List(r.Context()); err == nil {
