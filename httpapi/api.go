@@ -23,6 +23,17 @@ type Store interface {
 	session.Pager
 	// List finds the nodes that are alive, sorted by name.
 	List(ctx context.Context) ([]lease.Member, error)
+	Results
+}
+
+// Results are those of the polls of the whole fleet, as events in JSON.
+type Results interface {
+	// HasResults reports whether they are kept at all.
+	HasResults() bool
+	// LastResult is the position behind the newest one.
+	LastResult(ctx context.Context) (string, error)
+	// Results waits a little for results behind a position, and returns the next one.
+	Results(ctx context.Context, after string) (events []string, next string, err error)
 }
 
 // Leases is what the lease API needs.
@@ -47,6 +58,9 @@ type Leases struct {
 	// there are none. Recheck is how often they are looked for without a hint.
 	Follow  func(limit int) Feed
 	Recheck time.Duration
+	// Watch opens a feed that hears of leases that are taken too, and begins with a Gap;
+	// nil: there are no changes to follow.
+	Watch func(limit int) Feed
 	// Stop is closed when the server is about to: nobody is kept waiting from then on.
 	Stop <-chan struct{}
 }
@@ -73,6 +87,7 @@ type api struct {
 	routes      []route
 	work, lists queue
 	vigil       *vigil
+	changes     *broadcast
 }
 
 func newAPI(l Leases, ready []Check) *api {
@@ -85,6 +100,7 @@ func newAPI(l Leases, ready []Check) *api {
 	}
 	a.routes = a.table()
 	a.vigil = newVigil(a)
+	a.changes = newBroadcast(a)
 
 	return a
 }
@@ -95,6 +111,7 @@ type answer struct {
 	body    any // nil: none
 	next    string
 	problem *problem
+	written bool // already, as it came
 }
 
 func refuse(p *problem) answer { return answer{problem: p} }
@@ -103,6 +120,7 @@ func refuse(p *problem) answer { return answer{problem: p} }
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	got := a.answer(w, r)
 	switch {
+	case got.written:
 	case got.problem != nil:
 		got.problem.write(w)
 	case got.body == nil:
@@ -141,6 +159,16 @@ func (a *api) answer(w http.ResponseWriter, r *http.Request) (got answer) {
 }
 
 var errInternal = errors.New("internal error")
+
+// guarded does what belongs to no request: a panic in it ends nothing else.
+func (a *api) guarded(do func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.failed(p)
+		}
+	}()
+	do()
+}
 
 // failed tells of a panic.
 func (a *api) failed(reason any) {

@@ -55,6 +55,7 @@ func (a *api) table() []route {
 		{http.MethodPost, "sessions/{id}/lease", a.work.pass(a.acquire)},
 		{http.MethodDelete, "sessions/{id}/lease", a.work.pass(a.release)},
 		{http.MethodPost, "sessions/{id}/lease/renew", a.work.pass(a.renew)},
+		{http.MethodGet, "events", a.events},
 		{http.MethodPost, "leases/renew", a.work.pass(a.renewMany)},
 	}
 }

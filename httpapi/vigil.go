@@ -60,11 +60,17 @@ type catch struct {
 
 func newVigil(a *api) *vigil {
 	return &vigil{
-		everything: func(ctx context.Context) ([]lease.Record, error) {
-			return a.safely(func() ([]lease.Record, error) { return a.everythingFree(ctx) })
+		everything: func(ctx context.Context) (free []lease.Record, err error) {
+			err = errInternal
+			a.guarded(func() { free, err = a.everythingFree(ctx) })
+
+			return free, err
 		},
-		among: func(ctx context.Context, ids []string) ([]lease.Record, error) {
-			return a.safely(func() ([]lease.Record, error) { return a.freeAmong(ctx, ids) })
+		among: func(ctx context.Context, ids []string) (free []lease.Record, err error) {
+			err = errInternal
+			a.guarded(func() { free, err = a.freeAmong(ctx, ids) })
+
+			return free, err
 		},
 		follow: a.Follow, recheck: max(a.Recheck, leastRest),
 		changed: make(chan struct{}, 1),
@@ -73,10 +79,8 @@ func newVigil(a *api) *vigil {
 
 // await answers as soon as something is free, or with nothing when the time is over.
 func (a *api) await(r *call, l *listing) answer {
-	select {
-	case <-a.Stop:
+	if stopped(a.Stop) {
 		return refuse(stopping())
-	default:
 	}
 	r.grantTime(l.wait)
 	ctx, cancel := context.WithTimeout(r.Context(), l.wait)
@@ -244,7 +248,7 @@ func sessionsOf(hints []redisevents.Event) (ids []string, gap bool) {
 			ids = append(ids, h.ID)
 		case redisevents.Gap:
 			gap = true
-		case redisevents.NodeSeen, redisevents.NodeGone:
+		case redisevents.LeaseTaken, redisevents.NodeSeen, redisevents.NodeGone:
 		}
 	}
 
@@ -274,20 +278,14 @@ func (a *api) everythingFree(ctx context.Context) ([]lease.Record, error) {
 // freeAmong returns those of the sessions that are free.
 func (a *api) freeAmong(ctx context.Context, ids []string) ([]lease.Record, error) {
 	l := &listing{limit: mostHints, leased: onlyFree}
-	slices.Sort(ids)
-	_, err := a.add(ctx, l, slices.Compact(ids))
+	_, err := a.add(ctx, l, unique(ids))
 
 	return l.found, err
 }
 
-// safely looks, and makes an error of a panic: it is nobody's request.
-func (a *api) safely(look func() ([]lease.Record, error)) (free []lease.Record, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			a.failed(p)
-			err = errInternal
-		}
-	}()
+// unique returns each once. They are sorted in place.
+func unique(ids []string) []string {
+	slices.Sort(ids)
 
-	return look()
+	return slices.Compact(ids)
 }

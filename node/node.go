@@ -75,8 +75,7 @@ func (n *Node) makeParts() {
 			Log:    cfg.Log,
 		})
 	}
-	listen := cfg.Listen
-	listen.Client, listen.Keys, listen.DB, listen.Mode = cfg.Client, cfg.Keys, cfg.DB, cfg.Events
+	listen := n.listening()
 	listen.Notify = func() { n.tell(&membership.EventsReady{}) }
 	listen.Observer = observer{log: cfg.Log}
 	n.listener = redisevents.New(listen)
@@ -140,13 +139,6 @@ func (n *Node) Leases() int { return int(n.leases.Load()) }
 
 // Fresh reports whether the node's heartbeat can be trusted, where it has one.
 func (n *Node) Fresh() bool { return n.heart == nil || n.heart.Fresh() }
-
-// Follow opens one more feed of the node's events, that holds so many: see
-// [redisevents.Listener.Follow].
-func (n *Node) Follow(limit int) *redisevents.Feed { return n.listener.Follow(limit) }
-
-// Events says how far the node's events can be relied on.
-func (n *Node) Events() redisevents.Status { return n.listener.Status() }
 
 // Drain hands all leases back. Polls in flight may go on for grace. It returns nil
 // when no lease is left, else why some may be; either way Close must follow.

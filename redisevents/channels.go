@@ -17,18 +17,25 @@ type channel struct {
 // Leases are heard by event and not by key: a pattern over the lease keys would
 // deliver every renewal of the fleet to every node. Documents and heartbeats are
 // few, or rarely written, and are heard by key.
-func channelsOf(keys rediskey.Keys, db int, canary string) []channel {
-	event := keyevent + strconv.Itoa(db) + middle
-	space := keyspace + strconv.Itoa(db) + middle
-	return []channel{
+//
+// The start of a lease is heard, where it is wanted, with all other SETs of the
+// database: see Config.Takings.
+func channelsOf(cfg *Config, canary string) []channel {
+	event := keyevent + strconv.Itoa(cfg.DB) + middle
+	space := keyspace + strconv.Itoa(cfg.DB) + middle
+	var takings []channel
+	if cfg.Takings {
+		takings = []channel{{name: event + nameSet}}
+	}
+	return append(takings, []channel{
 		{name: keyevent + "*" + middle + nameExpired, pattern: true},
 		{name: event + nameDel},
 		{name: event + nameEvicted},
 		{name: event + nameRenameFrom},
-		{name: space + keys.SessionGlob(), pattern: true},
-		{name: space + keys.NodeGlob(), pattern: true},
+		{name: space + cfg.Keys.SessionGlob(), pattern: true},
+		{name: space + cfg.Keys.NodeGlob(), pattern: true},
 		{name: canary},
-	}
+	}...)
 }
 
 // canaryChannel names the private channel of one subscription. A channel is no

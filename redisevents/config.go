@@ -46,6 +46,10 @@ type Config struct {
 	DB   int
 	Mode Mode
 
+	// Takings has LeaseTaken announced too. Each SET in the database is a message then,
+	// so it is nothing for all nodes all the time.
+	Takings bool
+
 	// Notify, if set, is called when the queue turns from empty to non-empty. It
 	// must not block.
 	Notify func()

@@ -24,6 +24,9 @@ type LeaseFreed struct {
 	Cause   Cause
 }
 
+// LeaseTaken says that a lease key was set: see Config.Takings.
+type LeaseTaken struct{ Session string }
+
 // NodeSeen says that a heartbeat was written.
 type NodeSeen struct{ Instance string }
 
@@ -47,6 +50,7 @@ type Gap struct {
 }
 
 func (LeaseFreed) isEvent()     {}
+func (LeaseTaken) isEvent()     {}
 func (NodeSeen) isEvent()       {}
 func (NodeGone) isEvent()       {}
 func (SessionTouched) isEvent() {}

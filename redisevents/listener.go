@@ -66,7 +66,7 @@ func (l *Listener) Run(ctx context.Context) error {
 func (l *Listener) watch(ctx context.Context, o *redis.Options, joined bool) error {
 	w := &watch{
 		cfg: &l.cfg, queue: l.queue, options: o, joined: joined,
-		parser: parser{keys: l.cfg.Keys, db: l.cfg.DB},
+		parser: parser{keys: l.cfg.Keys, db: l.cfg.DB, takings: l.cfg.Takings},
 	}
 	w.report = func(c condition) { l.setCondition(w, c) }
 	defer l.dropCondition(w)

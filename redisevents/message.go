@@ -22,11 +22,15 @@ const (
 	nameRenameFrom = "rename_from"
 )
 
+// nameSet is the name under which it announces that a string was written.
+const nameSet = "set"
+
 // parser turns messages into events. It keeps nothing and never fails: what it
 // does not understand is no event.
 type parser struct {
-	keys rediskey.Keys
-	db   int
+	keys    rediskey.Keys
+	db      int
+	takings bool
 }
 
 // parse returns the event of one message, or nil.
@@ -63,6 +67,9 @@ func (p parser) event(key, name string) Event {
 		if gone {
 			return LeaseFreed{Session: id, Cause: cause}
 		}
+		if p.takings && appears(name) {
+			return LeaseTaken{Session: id}
+		}
 	case rediskey.Node:
 		if gone {
 			return NodeGone{Instance: id, Cause: cause}
@@ -85,7 +92,7 @@ func (p parser) event(key, name string) Event {
 // often have set, and it is the only word of a dead node then.
 func byEvent(e Event) Event {
 	switch e := e.(type) {
-	case LeaseFreed:
+	case LeaseFreed, LeaseTaken:
 		return e
 	case NodeGone:
 		if e.Cause == Expired {
@@ -113,7 +120,7 @@ func causeOf(name string) (cause Cause, gone bool) {
 // appears reports whether the event means that the key was written.
 func appears(name string) bool {
 	switch name {
-	case "set", "rename_to", "restore", "copy_to":
+	case nameSet, "rename_to", "restore", "copy_to":
 		return true
 	default:
 		return false

@@ -122,6 +122,24 @@ func TestFlagsUnion(t *testing.T) {
 	})
 }
 
+func TestTakingsAreHeardWhereTheyAreWanted(t *testing.T) {
+	g := gomega.NewWithT(t)
+	names := func(takings bool) (names []string) {
+		for _, c := range channelsOf(&Config{Keys: rediskey.Default(), DB: 2, Takings: takings}, "canary") {
+			names = append(names, c.name)
+		}
+		return names
+	}
+	g.Expect(names(true)).To(gomega.ContainElement("__keyevent@2__:set"))
+	g.Expect(names(false)).NotTo(gomega.ContainElement("__keyevent@2__:set"))
+	p := parser{keys: rediskey.Default(), db: 2, takings: true}
+	g.Expect(p.parse("__keyevent@2__:set", "poll:lease:s")).To(gomega.Equal(LeaseTaken{"s"}))
+	g.Expect(p.parse("__keyevent@2__:del", "poll:lease:s")).To(gomega.Equal(LeaseFreed{"s", Deleted}))
+	for _, heardByKey := range []string{"session:s", "poll:node:n", "poll:state:{x}s", "other"} {
+		g.Expect(p.parse("__keyevent@2__:set", heardByKey)).To(gomega.BeNil())
+	}
+}
+
 func TestQueue(t *testing.T) {
 	g := gomega.NewWithT(t)
 	woken := 0

@@ -48,7 +48,7 @@ func subscribe(ctx context.Context, c *redis.Client, cfg *Config, hear func(chan
 		ready:  make(chan struct{}),
 		done:   make(chan struct{}),
 	}
-	s.sent = channelsOf(cfg.Keys, cfg.DB, s.canary)
+	s.sent = channelsOf(cfg, s.canary)
 	if err := s.send(ctx); err != nil {
 		_ = s.ps.Close()
 		return nil, err

@@ -17,6 +17,7 @@ func (m *machine) onEvent(event redisevents.Event, now time.Time) {
 	switch e := event.(type) {
 	case redisevents.LeaseFreed:
 		m.onLeaseFreed(e, now)
+	case redisevents.LeaseTaken: // is not asked for
 	case redisevents.NodeSeen:
 		m.onNodeSeen(e.Instance)
 	case redisevents.NodeGone:

@@ -153,7 +153,7 @@ func (n nodeSpec) assembly(client redis.UniversalClient, polls *httppoll.Client,
 func (n nodeSpec) leases(running *node.Node, client redis.UniversalClient) httpapi.Leases {
 	cfg, started := n.cfg, time.Now()
 	return httpapi.Leases{
-		Store:    redisstore.New(client, cfg.Keys, redisstore.Options{Timeout: cfg.RedisTimeout}),
+		Store:    redisstore.New(client, cfg.Keys, redisstore.Options{Timeout: cfg.RedisTimeout, Stream: cfg.ResultStream}),
 		TTL:      cfg.LeaseTTL,
 		Defaults: session.Defaults{Interval: cfg.PollInterval, Timeout: cfg.PollTimeout},
 		CheckID:  idCheck(cfg.SessionIDFormat),

@@ -66,6 +66,7 @@ func (s *server) serve(running *node.Node, client redis.UniversalClient, leases 
 		return
 	}
 	leases.Loopback, leases.Stop = onLoopback(s.listener.Addr()), s.stop
+	leases.Watch = func(limit int) httpapi.Feed { return running.Watch(limit) }
 	leases.Follow = func(limit int) httpapi.Feed { return running.Follow(limit) }
 	s.http = &http.Server{
 		Handler:           httpapi.New(httpapi.Config{Ready: s.checks(running, client), Leases: &leases}),
