@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"leasehold/eventlog"
@@ -25,6 +26,15 @@ const (
 	EventsAuto    EventMode = "auto"    // set the flags if allowed, else warn and scan
 	EventsRequire EventMode = "require" // no start without them
 	EventsOff     EventMode = "off"     // scan only
+)
+
+// ResultSink is a way for results out of the node, beside the stream.
+type ResultSink string
+
+// The sinks of results.
+const (
+	SinkStdout  ResultSink = "stdout"  // JSON lines
+	SinkWebhook ResultSink = "webhook" // signed requests
 )
 
 // Source says where a value comes from.
@@ -85,6 +95,11 @@ type Config struct {
 
 	ResultStream string // empty: no stream
 	ResultMaxLen int64
+	ResultSinks  []ResultSink
+
+	ResultWebhookURL        Secret // shown without its path
+	ResultWebhookSecret     Secret // of either variable; empty: none
+	ResultWebhookSecretFile string
 
 	HTTPAddr     string // empty: no server
 	APIToken     Secret // of either variable; empty: none
@@ -111,6 +126,9 @@ func (c Config) Warnings() []string {
 	if c.DrainTimeout <= c.PollTimeout {
 		all = append(all, fmt.Sprintf("LEASEHOLD_DRAIN_TIMEOUT (%s) is not above LEASEHOLD_POLL_TIMEOUT (%s): "+
 			"a stop can end before a poll does, and then leaves the lease to run out", c.DrainTimeout, c.PollTimeout))
+	}
+	if c.ResultWebhookURL != "" && !slices.Contains(c.ResultSinks, SinkWebhook) {
+		all = append(all, "LEASEHOLD_RESULT_WEBHOOK_URL is set, but LEASEHOLD_RESULT_SINKS does not name webhook: nothing is sent")
 	}
 	return all
 }

@@ -63,6 +63,9 @@ func same(t *testing.T, got, want config.Config) {
 	}
 }
 
+// signing is a secret of 24 bytes.
+const signing = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"
+
 func TestEveryVariableReachesItsField(t *testing.T) {
 	set := map[string]string{
 		"LEASEHOLD_REDIS_URL":            "rediss://u:p@a:1/0,rediss://b:2",
@@ -86,11 +89,15 @@ func TestEveryVariableReachesItsField(t *testing.T) {
 		"LEASEHOLD_DRAIN_TIMEOUT":        "15s",
 		"LEASEHOLD_RESULT_STREAM":        "out",
 		"LEASEHOLD_RESULT_MAXLEN":        "17",
-		"LEASEHOLD_HTTP_ADDR":            ":0",
-		"LEASEHOLD_API_TOKEN":            "t0ken",
-		"LEASEHOLD_API_RESOURCE":         "scenes",
-		"LEASEHOLD_LOG_LEVEL":            "debug",
-		"LEASEHOLD_LOG_FORMAT":           "console",
+		"LEASEHOLD_RESULT_SINKS":         "webhook, stdout",
+		"LEASEHOLD_RESULT_WEBHOOK_URL":   "https://h/in?k=v",
+
+		"LEASEHOLD_RESULT_WEBHOOK_SECRET": signing,
+		"LEASEHOLD_HTTP_ADDR":             ":0",
+		"LEASEHOLD_API_TOKEN":             "t0ken",
+		"LEASEHOLD_API_RESOURCE":          "scenes",
+		"LEASEHOLD_LOG_LEVEL":             "debug",
+		"LEASEHOLD_LOG_FORMAT":            "console",
 	}
 	want := config.Config{
 		Redis: []config.RedisURL{"rediss://u:p@a:1/0", "rediss://b:2"}, RedisTimeout: time.Second,
@@ -101,6 +108,8 @@ func TestEveryVariableReachesItsField(t *testing.T) {
 		PollInterval: 100 * time.Millisecond, PollTimeout: 8 * time.Second,
 		PollConcurrency: 9, PollMaxBody: 3000, MaxSessions: 11, DrainTimeout: 15 * time.Second,
 		ResultStream: "out", ResultMaxLen: 17, HTTPAddr: ":0",
+		ResultSinks:      []config.ResultSink{config.SinkWebhook, config.SinkStdout},
+		ResultWebhookURL: "https://h/in?k=v", ResultWebhookSecret: signing,
 		APIToken: "t0ken", APIResource: "scenes", LogLevel: eventlog.Debug, LogFormat: eventlog.Console,
 	}
 	var environ []string
@@ -116,10 +125,11 @@ func TestEveryVariableReachesItsField(t *testing.T) {
 	}
 	same(t, flags, want)
 	for _, v := range config.Vars() {
-		if _, ok := set[v.Name]; !ok && v.Name != "LEASEHOLD_API_TOKEN_FILE" {
+		file := strings.HasSuffix(v.Name, "_FILE") // excludes the value itself
+		if _, ok := set[v.Name]; !ok && !file {
 			t.Errorf("this test sets no %s", v.Name)
 		}
-		if got := flags.Source(v.Name); got != config.Flag && v.Name != "LEASEHOLD_API_TOKEN_FILE" {
+		if got := flags.Source(v.Name); got != config.Flag && !file {
 			t.Errorf("%s comes from %s, want flag", v.Name, got)
 		}
 	}
@@ -172,6 +182,14 @@ func TestEachRule(t *testing.T) {
 		{"LEASEHOLD_DRAIN_TIMEOUT=soon", `LEASEHOLD_DRAIN_TIMEOUT="soon": must be a duration such as 10s, from 1ms to 8760h`},
 		{"LEASEHOLD_RESULT_STREAM=poll:node:x", `LEASEHOLD_RESULT_STREAM="poll:node:x": must not be the name of a node key`},
 		{"LEASEHOLD_RESULT_MAXLEN=1e5", `LEASEHOLD_RESULT_MAXLEN="1e5": must be a whole number from 1 to 9223372036854775807`},
+		{"LEASEHOLD_RESULT_SINKS=stdout,file", `LEASEHOLD_RESULT_SINKS="stdout,file": must be stdout, webhook, or both with a comma between`},
+		{"LEASEHOLD_RESULT_SINKS=stdout,stdout", `LEASEHOLD_RESULT_SINKS="stdout,stdout": must be stdout, webhook, or both with a comma between`},
+		{"LEASEHOLD_RESULT_SINKS=webhook", `LEASEHOLD_RESULT_SINKS="webhook": webhook needs LEASEHOLD_RESULT_WEBHOOK_URL, and LEASEHOLD_RESULT_WEBHOOK_SECRET or LEASEHOLD_RESULT_WEBHOOK_SECRET_FILE`},
+		{"LEASEHOLD_RESULT_SINKS=webhook LEASEHOLD_RESULT_WEBHOOK_URL=http://h", `LEASEHOLD_RESULT_SINKS="webhook": webhook needs LEASEHOLD_RESULT_WEBHOOK_URL, and LEASEHOLD_RESULT_WEBHOOK_SECRET or LEASEHOLD_RESULT_WEBHOOK_SECRET_FILE`},
+		{"LEASEHOLD_RESULT_WEBHOOK_URL=ftp://u:pw@h/secret?k=secret", `LEASEHOLD_RESULT_WEBHOOK_URL="ftp://h/***": must be http:// or https://, a host, and what follows`},
+		{"LEASEHOLD_RESULT_WEBHOOK_URL=http://h:secret", `LEASEHOLD_RESULT_WEBHOOK_URL="***": must be http:// or https://, a host, and what follows`},
+		{"LEASEHOLD_RESULT_WEBHOOK_SECRET=whsec_c2hvcnQ=", `LEASEHOLD_RESULT_WEBHOOK_SECRET="***": must be whsec_ and the base64 of 24 to 64 bytes`},
+		{"LEASEHOLD_RESULT_WEBHOOK_SECRET_FILE=" + empty, `LEASEHOLD_RESULT_WEBHOOK_SECRET_FILE="` + empty + `": must hold whsec_ and the base64 of 24 to 64 bytes`},
 		{"LEASEHOLD_HTTP_ADDR=8080", `LEASEHOLD_HTTP_ADDR="8080": must be host:port with a port from 0 to 65535, or empty for no HTTP server`},
 		{"LEASEHOLD_HTTP_ADDR=h:65536", `LEASEHOLD_HTTP_ADDR="h:65536": must be host:port with a port from 0 to 65535, or empty for no HTTP server`},
 		{"LEASEHOLD_API_TOKEN=é", `LEASEHOLD_API_TOKEN="***": must be printable ASCII without spaces`},
@@ -292,18 +310,36 @@ func TestTheTokenCanComeFromAFile(t *testing.T) {
 	}
 }
 
+func TestTheSigningSecretCanComeFromAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(path, []byte(signing+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := load(t, "LEASEHOLD_RESULT_SINKS=webhook", "LEASEHOLD_RESULT_WEBHOOK_URL=http://h/x", "LEASEHOLD_RESULT_WEBHOOK_SECRET_FILE="+path)
+	if string(cfg.ResultWebhookSecret) != signing {
+		t.Error("the secret is another")
+	}
+	if w := cfg.Warnings(); len(w) != 0 {
+		t.Errorf("warnings %v", w)
+	}
+	if w := load(t, "LEASEHOLD_RESULT_WEBHOOK_URL=http://h/x").Warnings(); len(w) != 1 {
+		t.Errorf("an address that nothing is sent to gives %v", w)
+	}
+}
+
 func TestSecretsAreMaskedHoweverTheyArePrinted(t *testing.T) {
-	cfg := load(t, "LEASEHOLD_REDIS_URL=redis://user:hunter2@h:1/0", "LEASEHOLD_API_TOKEN=hunter2")
+	cfg := load(t, "LEASEHOLD_REDIS_URL=redis://user:hunter2@h:1/0", "LEASEHOLD_API_TOKEN=hunter2",
+		"LEASEHOLD_RESULT_WEBHOOK_URL=https://hunter2@h/hunter2?hunter2=hunter2", "LEASEHOLD_RESULT_WEBHOOK_SECRET="+signing)
 	asJSON, err := json.Marshal(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := fmt.Sprintf("%v %+v %#v %s %v %v", cfg, cfg, cfg, asJSON, cfg.Settings(), cfg.Shown())
-	if strings.Contains(text, "hunter2") {
+	if strings.Contains(text, "hunter2") || strings.Contains(text, signing) {
 		t.Errorf("a secret shows: %s", text)
 	}
 	shown := cfg.Shown()
-	if shown["LEASEHOLD_REDIS_URL"] != "redis://***@h:1/0" || shown["LEASEHOLD_API_TOKEN"] != "***" {
+	if shown["LEASEHOLD_REDIS_URL"] != "redis://***@h:1/0" || shown["LEASEHOLD_API_TOKEN"] != "***" || shown["LEASEHOLD_RESULT_WEBHOOK_URL"] != "https://h/***" {
 		t.Errorf("shown as %v", shown)
 	}
 	if _, ok := shown["LEASEHOLD_API_RESOURCE"]; ok {
@@ -400,7 +436,11 @@ func FuzzLoad(f *testing.F) {
 				}
 			case "LEASEHOLD_API_TOKEN":
 				value = string(cfg.APIToken)
-			case "LEASEHOLD_API_TOKEN_FILE":
+			case "LEASEHOLD_RESULT_WEBHOOK_URL":
+				value = string(cfg.ResultWebhookURL)
+			case "LEASEHOLD_RESULT_WEBHOOK_SECRET":
+				value = string(cfg.ResultWebhookSecret)
+			case "LEASEHOLD_API_TOKEN_FILE", "LEASEHOLD_RESULT_WEBHOOK_SECRET_FILE":
 				continue
 			}
 			again = append(again, s.Name+"="+value)

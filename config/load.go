@@ -20,7 +20,10 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 	for _, v := range vars {
 		l.read(v)
 	}
-	l.readTokenFile()
+	l.readSecret("LEASEHOLD_API_TOKEN", l.cfg.APITokenFile, &l.cfg.APIToken,
+		checkToken, "must hold one token of printable ASCII without spaces")
+	l.readSecret("LEASEHOLD_RESULT_WEBHOOK_SECRET", l.cfg.ResultWebhookSecretFile, &l.cfg.ResultWebhookSecret,
+		checkSigningSecret, "must hold whsec_ and the base64 of 24 to 64 bytes")
 	l.derive()
 	l.relate()
 	l.faults = append(l.sorted(vars), unknown(vars, l.env)...)
@@ -83,17 +86,16 @@ func maskValue(v Var, value string) string {
 	switch {
 	case v.Secret:
 		return masked
-	case v.Fallback != "": // the one setting that is a URL
-		return maskURL(value)
+	case v.mask != nil:
+		return v.mask(value)
 	default:
 		return value
 	}
 }
 
-// readTokenFile takes the token from the file, where one is named.
-func (l *loader) readTokenFile() {
-	const name, file = "LEASEHOLD_API_TOKEN", "LEASEHOLD_API_TOKEN_FILE"
-	path := l.cfg.APITokenFile
+// readSecret takes the secret called name from the file, where one is named.
+func (l *loader) readSecret(name, path string, dst *Secret, check func(string) error, rule string) {
+	file := name + "_FILE"
 	if path == "" {
 		return
 	}
@@ -109,12 +111,12 @@ func (l *loader) readTokenFile() {
 		l.fault(file, "must be a readable file: "+err.Error())
 		return
 	}
-	token := strings.TrimSpace(string(content))
-	if token == "" || checkToken(token) != nil || len(token) > 4096 {
-		l.fault(file, "must hold one token of printable ASCII without spaces")
+	value := strings.TrimSpace(string(content))
+	if value == "" || check(value) != nil || len(value) > 4096 {
+		l.fault(file, rule)
 		return
 	}
-	l.cfg.APIToken = Secret(token)
+	*dst = Secret(value)
 }
 
 // fault records that the value which a setting has breaks a rule.

@@ -55,6 +55,14 @@ func text[S ~string](v Var, field func(*Config) *S, check func(string) error) Va
 	return v
 }
 
+// secret is a text that is never shown.
+func secret(v Var, field func(*Config) *Secret, check func(string) error) Var {
+	v.Secret = true
+	v = text(v, field, check)
+	v.show = func(c *Config) string { return field(c).String() }
+	return v
+}
+
 func choice[S ~string](v Var, field func(*Config) *S, allowed ...S) Var {
 	names := make([]string, len(allowed))
 	for i, a := range allowed {

@@ -47,6 +47,7 @@ func (l *loader) relate() {
 	l.fits("LEASEHOLD_REDIS_TIMEOUT", "LEASEHOLD_HEARTBEAT_TTL", c.HeartbeatTTL,
 		[]string{"LEASEHOLD_HEARTBEAT_INTERVAL", "LEASEHOLD_REDIS_TIMEOUT"}, c.HeartbeatInterval+c.RedisTimeout)
 	l.relateKeys()
+	l.relateSinks()
 }
 
 // half: an interval must fit twice into its TTL, so that one loss is no loss.

@@ -32,6 +32,8 @@ type Var struct {
 	get func(c *Config) string
 	// show is get without secrets, where that differs.
 	show func(c *Config) string
+	// mask hides the secrets of a value, whether or not it could be parsed.
+	mask func(value string) string
 }
 
 // Flag returns the name of the setting's flag without dashes; empty for none.
@@ -60,7 +62,7 @@ func FlagName(name string) string {
 // Vars returns all settings, in the order in which they are documented.
 func Vars() []Var {
 	var all []Var
-	for _, group := range [][]Var{redisVars(), identityVars(), leaseVars(), pollVars(), outputVars()} {
+	for _, group := range [][]Var{redisVars(), identityVars(), leaseVars(), pollVars(), resultVars(), outputVars()} {
 		all = append(all, group...)
 	}
 	return all
@@ -77,6 +79,7 @@ func redisVars() []Var {
 			},
 			get:  func(c *Config) string { return joinURLs(c.Redis, func(u RedisURL) string { return string(u) }) },
 			show: func(c *Config) string { return joinURLs(c.Redis, RedisURL.String) },
+			mask: maskURL,
 		},
 		duration(Var{
 			Name: "LEASEHOLD_REDIS_TIMEOUT", Default: "2s",
@@ -180,14 +183,6 @@ func pollVars() []Var {
 func outputVars() []Var {
 	return []Var{
 		text(Var{
-			Name: "LEASEHOLD_RESULT_STREAM", Default: "poll:results", EmptyCounts: true,
-			Meaning: "Redis stream of results; set but empty: no stream",
-		}, func(c *Config) *string { return &c.ResultStream }, anything),
-		number(Var{
-			Name: "LEASEHOLD_RESULT_MAXLEN", Default: "100000",
-			Meaning: "about how many results the stream keeps",
-		}, 1, math.MaxInt64, func(c *Config) *int64 { return &c.ResultMaxLen }),
-		text(Var{
 			Name: "LEASEHOLD_HTTP_ADDR", Default: "127.0.0.1:8080", EmptyCounts: true,
 			Meaning: "set but empty: no HTTP server; port 0: any free port. Not set and 8080 taken: any free port",
 		}, func(c *Config) *string { return &c.HTTPAddr }, checkAddr),
@@ -212,10 +207,8 @@ func outputVars() []Var {
 }
 
 func tokenVar() Var {
-	v := text(Var{
-		Name: "LEASEHOLD_API_TOKEN", Secret: true,
+	return secret(Var{
+		Name:    "LEASEHOLD_API_TOKEN",
 		Meaning: "bearer token of the API; without one the lease API and every write are refused unless the server listens on loopback",
 	}, func(c *Config) *Secret { return &c.APIToken }, checkToken)
-	v.show = func(c *Config) string { return c.APIToken.String() }
-	return v
 }

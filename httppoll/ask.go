@@ -22,6 +22,7 @@ const (
 type answer struct {
 	status int
 	bytes  int64
+	body   []byte
 }
 
 // ask sends the session's request, follows redirects and judges the answer.
@@ -48,10 +49,12 @@ func (c *Client) ask(ctx context.Context, r Request) (answer, error) {
 		location := resp.Header.Get("Location")
 		a.status = resp.StatusCode
 		if !redirects(a.status, location, r.Session.Expect.Status) {
-			a.bytes, err = c.judge(resp, req.Method, r.Session.Expect)
+			kept := &head{room: r.Session.KeepBody}
+			a.bytes, err = c.judge(resp, req.Method, r.Session.Expect, kept)
+			a.body = kept.bytes
 			return a, err
 		}
-		drain(resp.Body)
+		drain(resp, &head{})
 		if h, err = follow(h, origin, req.URL, a.status, location); err != nil {
 			return a, err
 		}
@@ -59,17 +62,17 @@ func (c *Client) ask(ctx context.Context, r Request) (answer, error) {
 	return a, fail(ClassHTTP, "more than %d redirects", MaxRedirects)
 }
 
-// judge reads the answer and compares it with what the document expects. It closes
-// the body.
-func (c *Client) judge(resp *http.Response, method string, want session.Expect) (int64, error) {
+// judge reads the answer, keeps its head and compares it with what the document
+// expects. It closes the body.
+func (c *Client) judge(resp *http.Response, method string, want session.Expect, kept *head) (int64, error) {
 	if !expected(resp.StatusCode, want.Status) {
-		return drain(resp.Body), fail(ClassHTTP, "status %d", resp.StatusCode)
+		return drain(resp, kept), fail(ClassHTTP, "status %d", resp.StatusCode)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if method == http.MethodHead {
 		return 0, missing(want.BodyContains == "")
 	}
-	n, found, err := c.read(resp, want.BodyContains)
+	n, found, err := c.read(resp, want.BodyContains, kept)
 	if err != nil {
 		return n, err
 	}
@@ -91,11 +94,14 @@ func expected(status int, want []int) bool {
 }
 
 // drain reads a little of a body, for a short time, and closes it.
-func drain(body io.ReadCloser) int64 {
+func drain(resp *http.Response, kept *head) int64 {
 	// Closing is allowed while another goroutine reads, and ends its reading.
-	stop := time.AfterFunc(drainTime, func() { _ = body.Close() })
+	stop := time.AfterFunc(drainTime, func() { _ = resp.Body.Close() })
 	defer stop.Stop()
-	n, _ := io.CopyN(io.Discard, body, drainBytes)
-	_ = body.Close()
+	n := int64(0)
+	if body, err := plain(resp.Body, isZipped(resp), drainBytes); err == nil {
+		n, _ = io.CopyN(kept, body, drainBytes)
+	}
+	_ = resp.Body.Close()
 	return n
 }

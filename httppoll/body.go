@@ -17,15 +17,15 @@ var errWire = errors.New("too many compressed bytes")
 
 // read reads the answer up to the bound, counts its bytes after decompression and
 // searches it for want. The bound is reached without holding the answer in memory.
-func (c *Client) read(resp *http.Response, want string) (n int64, found bool, err error) {
+func (c *Client) read(resp *http.Response, want string, kept *head) (n int64, found bool, err error) {
 	limit := c.cfg.MaxBody
-	zipped := strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip")
+	zipped := isZipped(resp)
 	if !zipped && resp.ContentLength > limit {
 		return 0, false, tooLarge(limit)
 	}
 	body, err := plain(resp.Body, zipped, limit)
 	if err == nil {
-		n, found, err = c.scan(io.LimitReader(body, limit+1), want)
+		n, found, err = c.scan(io.TeeReader(io.LimitReader(body, limit+1), kept), want)
 	}
 	switch {
 	case n > limit || errors.Is(err, errWire):
@@ -34,6 +34,23 @@ func (c *Client) read(resp *http.Response, want string) (n int64, found bool, er
 		return n, false, &brokenBody{bytes: n, err: err}
 	}
 	return n, found, nil
+}
+
+func isZipped(resp *http.Response) bool {
+	return strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip")
+}
+
+// head keeps the first bytes of what is written to it.
+type head struct {
+	room  int // how many more
+	bytes []byte
+}
+
+func (h *head) Write(p []byte) (int, error) {
+	n := min(len(p), h.room)
+	h.bytes = append(h.bytes, p[:n]...)
+	h.room -= n
+	return len(p), nil
 }
 
 func tooLarge(limit int64) error {

@@ -57,6 +57,27 @@ var _ = Describe("the answer's body", func() {
 		Entry("compressed and empty", "gzip", nil, false, "success", 0),
 	)
 
+	DescribeTable("is kept as far as the document says", func(ctx SpecContext, encoding string, body []byte, keep int, want string) {
+		for _, status := range []int{http.StatusOK, http.StatusTeapot} {
+			r := to(serve(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Encoding", encoding)
+				w.WriteHeader(status)
+				_, _ = w.Write(body)
+			}).URL)
+			r.Session.KeepBody = keep
+			out := newClient(httppoll.Config{MaxBody: limit}).Poll(ctx, r)
+			Expect(out.Status).To(Equal(status))
+			Expect(string(out.Body)).To(Equal(want))
+			Expect(out.Bytes).To(BeNumerically(">=", len(want)))
+		}
+	},
+		Entry("not at all", "", []byte("hello"), 0, ""),
+		Entry("in part", "", []byte("hello"), 2, "he"),
+		Entry("whole", "", []byte("hello"), 100, "hello"),
+		Entry("over several reads", "", bytes.Repeat([]byte("x"), 60_000), 50_000, strings.Repeat("x", 50_000)),
+		Entry("decompressed", "gzip", zipped([]byte("hel"), []byte("lo")), 4, "hell"),
+	)
+
 	It("is bounded before decompression", func(ctx SpecContext) {
 		empty := zipped(nil)
 		s := serve(func(w http.ResponseWriter, r *http.Request) {

@@ -119,7 +119,7 @@ func (c *Client) Poll(ctx context.Context, r Request) (out Outcome) {
 	defer cancel()
 
 	a, err := c.ask(bounded, r)
-	out = Outcome{OK: true, Class: ClassSuccess, Status: a.status, Bytes: a.bytes}
+	out = Outcome{OK: true, Class: ClassSuccess, Status: a.status, Bytes: a.bytes, Body: a.body}
 	if err != nil {
 		out.OK = false
 		out.Class, out.Err = classify(ctx, bounded, limit, err)

@@ -39,6 +39,8 @@ type Outcome struct {
 	// Status is that of the last answer, zero without one.
 	Status int
 	// Bytes of the last answer's body that were read, after decompression.
-	Bytes    int64
+	Bytes int64
+	// Body is the beginning of those, as long as the session keeps.
+	Body     []byte
 	Duration time.Duration
 }

@@ -2,6 +2,7 @@ package results
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	"leasehold/eventlog"
@@ -26,6 +27,7 @@ type Hub struct {
 	outlets []*outlet
 
 	recorded, fenced atomic.Uint64
+	close            sync.Once
 }
 
 // Stats are counts since the start.
@@ -84,11 +86,14 @@ func (h *Hub) Stats() Stats {
 }
 
 // Close waits until the queues are empty, but no longer than ctx; what is left then is
-// dropped.
+// dropped. Only the first call does so.
 func (h *Hub) Close(ctx context.Context) {
-	if h == nil {
-		return
+	if h != nil {
+		h.close.Do(func() { h.end(ctx) })
 	}
+}
+
+func (h *Hub) end(ctx context.Context) {
 	for _, o := range h.outlets {
 		o.flush(ctx)
 	}

@@ -31,6 +31,9 @@ const (
 	maxLeaseTTL = 24 * time.Hour
 )
 
+// maxKeepBody keeps results small enough to be queued and sent by the thousand.
+const maxKeepBody = 64 << 10
+
 // Decode reads the document of the session. The error is always an
 // [*InvalidError]; the session is then of no use. Zero defaults mean an interval
 // of 10 s and a timeout of 5 s.
@@ -44,7 +47,7 @@ func Decode(id string, raw []byte, d Defaults) (Session, error) {
 	}
 	s := Session{ID: id, Fingerprint: Fingerprint(raw)}
 	for _, read := range []func(fields, *Session, Defaults) error{
-		readKind, readRhythm, readPaused, readLabels, readRequest, readExpect,
+		readKind, readRhythm, readPaused, readLabels, readRequest, readExpect, readKeepBody,
 	} {
 		if err := read(doc, &s, d); err != nil {
 			return Session{}, err

@@ -202,6 +202,11 @@ var _ = Describe("a document that can't be used", func() {
 		Expect(decoded(head + body + `"}`).Body).To(Equal(body))
 	})
 
+	It("may keep up to 64 KiB of the answer, and keeps nothing where it does not say so", func() {
+		Expect(decoded(with(`"keep_body":65536`)).KeepBody).To(Equal(65536))
+		Expect(decoded(with(`"keep_body":null`)).KeepBody).To(BeZero())
+	})
+
 	DescribeTable("for one field", func(raw, field, reason string) {
 		err := refusal(raw)
 		Expect(err.Field).To(Equal(field))
@@ -239,6 +244,9 @@ var _ = Describe("a document that can't be used", func() {
 		Entry("a status too large", with(`"expect":{"status":[600]}`), "expect.status", "is 600"),
 		Entry("a null status", with(`"expect":{"status":[null]}`), "expect.status", "is 0"),
 		Entry("body_contains of another type", with(`"expect":{"body_contains":1}`), "expect.body_contains", "is a number"),
+		Entry("keep_body as text", with(`"keep_body":"4KiB"`), "keep_body", "whole number of bytes"),
+		Entry("keep_body below zero", with(`"keep_body":-1`), "keep_body", "is -1"),
+		Entry("keep_body above 64 KiB", with(`"keep_body":65537`), "keep_body", "65536"),
 		Entry("labels as text", with(`"labels":"a=b"`), "labels", "is a string"),
 	)
 

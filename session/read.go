@@ -88,6 +88,18 @@ func readExpect(doc fields, s *Session, _ Defaults) error {
 	return expect.text("body_contains", "expect.", &s.Expect.BodyContains)
 }
 
+func readKeepBody(doc fields, s *Session, _ Defaults) error {
+	const field = "keep_body"
+	if err := doc.read(field, "", "a whole number of bytes", &s.KeepBody); err != nil {
+		return err
+	}
+	if s.KeepBody < 0 || s.KeepBody > maxKeepBody {
+		return invalid(field, "must be from 0 to %d bytes, is %d", maxKeepBody, s.KeepBody)
+	}
+
+	return nil
+}
+
 // orElse returns the duration, or the other one where it is zero.
 func orElse(d, other time.Duration) time.Duration {
 	if d == 0 {

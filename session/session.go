@@ -36,6 +36,8 @@ type Session struct {
 	Headers map[string]string
 	Body    string
 	Expect  Expect
+	// KeepBody is how many bytes of an answer go into the result.
+	KeepBody int
 
 	Interval  time.Duration
 	Timeout   time.Duration

@@ -66,6 +66,7 @@ func (a *app) start(ctx context.Context, flags map[string]string) exitCode {
 	n := nodeSpec{
 		cfg:      cfg,
 		instance: newInstanceID(cfg.InstanceName, a.started),
+		stdout:   a.stdout,
 		stderr:   a.stderr,
 	}
 	n.log = eventlog.New(a.stderr, eventlog.Options{

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -36,8 +37,9 @@ type node struct {
 	code   int // set when ended is closed
 }
 
-// launch starts a process whose lines are kept.
-func launch(t *testing.T, name string, environ []string) *node {
+// launch starts a process whose lines are kept. Its output is expected to be empty,
+// unless a change takes it.
+func launch(t *testing.T, name string, environ []string, change ...func(*exec.Cmd)) *node {
 	t.Helper()
 	n := &node{t: t, name: name, cmd: exec.Command(binary, "run"), ended: make(chan struct{})}
 	n.cmd.Env, n.cmd.SysProcAttr = environ, ownProcess()
@@ -45,9 +47,14 @@ func launch(t *testing.T, name string, environ []string) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stdout, err := n.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
+	for _, f := range change {
+		f(n.cmd)
+	}
+	stdout := io.NopCloser(strings.NewReader(""))
+	if n.cmd.Stdout == nil {
+		if stdout, err = n.cmd.StdoutPipe(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := n.cmd.Start(); err != nil {
 		t.Fatalf("start %s: %v", name, err)
