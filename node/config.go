@@ -56,6 +56,14 @@ type Config struct {
 	Hold func()
 }
 
+// Database is the number of the logical database that a client works on.
+func Database(client redis.UniversalClient) int {
+	if c, ok := client.(*redis.Client); ok {
+		return c.Options().DB
+	}
+	return 0 // a cluster has one
+}
+
 // heartMargin is how long before its end the heartbeat counts as lost here, in
 // proportion to the leases' margin.
 func (c Config) heartMargin() time.Duration {

@@ -44,7 +44,7 @@ func (n *Node) renewer() *actor.Props {
 
 // membership returns how the actor is made that decides what this node holds: by the
 // plan where there is something to poll, else as it is asked.
-func (n *Node) membership() func(renewer *actor.PID) *actor.Props {
+func (n *Node) membership() func(renewals *actor.PID) *actor.Props {
 	if n.cfg.Poll == nil {
 		return n.keeper
 	}
@@ -56,35 +56,35 @@ func (n *Node) membership() func(renewer *actor.PID) *actor.Props {
 	if n.cfg.Watcher != nil {
 		props = tenure.Config{Watcher: n.cfg.Watcher, Poller: props, Report: n.report}.Props
 	}
-	return func(renewer *actor.PID) *actor.Props { return n.planner(renewer, props) }
+	return func(renewals *actor.PID) *actor.Props { return n.planner(renewals, props) }
 }
 
-func (n *Node) planner(renewer *actor.PID, poller func(poller.Config) *actor.Props) *actor.Props {
-	holders := n.holders(renewer, poller)
+func (n *Node) planner(renewals *actor.PID, child func(poller.Config) *actor.Props) *actor.Props {
+	holders := n.holders(renewals, child)
 	return membership.Props(membership.Config{
 		Settings: n.settings(),
 		Context:  n.ctx, Store: n.store, Members: n.store, Source: n.store, Events: n.listener,
 		Holder:  func(c leaseholder.Config) *actor.Props { return leaseholder.Props(holders, c) },
-		Renewer: renewer, Log: n.cfg.Log, Report: n.report,
+		Renewer: renewals, Log: n.cfg.Log, Report: n.report,
 		Owned: n.own,
 	})
 }
 
-func (n *Node) keeper(renewer *actor.PID) *actor.Props {
+func (n *Node) keeper(renewals *actor.PID) *actor.Props {
 	return keeper.Props(keeper.Config{
 		Context: n.ctx, Holder: n.cfg.Instance, TTL: n.cfg.LeaseTTL, Margin: n.cfg.Margin,
 		Store: n.store, Requests: n.cfg.Requests, Events: n.listener,
 		Leaseholder: func(c leaseholder.Config, opened func(*tenure.Tenure)) *actor.Props {
 			t := tenure.Config{Watcher: n.cfg.Watcher, Opened: opened, Report: n.report}
-			return leaseholder.Props(n.holders(renewer, t.Props), c)
+			return leaseholder.Props(n.holders(renewals, t.Props), c)
 		},
-		Renewer: renewer, Owned: n.own, Log: n.cfg.Log, Report: n.report,
+		Renewer: renewals, Owned: n.own, Log: n.cfg.Log, Report: n.report,
 	})
 }
 
-func (n *Node) holders(renewer *actor.PID, poller func(poller.Config) *actor.Props) *leaseholder.Deps {
+func (n *Node) holders(renewals *actor.PID, child func(poller.Config) *actor.Props) *leaseholder.Deps {
 	return &leaseholder.Deps{
-		Context: n.ctx, Renewer: renewer, Poller: poller, Log: n.cfg.Log, Report: n.report,
+		Context: n.ctx, Renewer: renewals, Poller: child, Log: n.cfg.Log, Report: n.report,
 	}
 }
 
