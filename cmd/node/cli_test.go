@@ -196,18 +196,3 @@ func TestTheSecondSignalWaitsForNothing(t *testing.T) {
 		t.Errorf("exit %d, want 130", got)
 	}
 }
-
-func TestInstanceIDsAreNewAtEveryStart(t *testing.T) {
-	form := regexp.MustCompile(`^n-1-1764288000123456789-[0-9a-f]{8}$`)
-	seen := make(map[string]bool)
-	for range 100 {
-		id := newInstanceID("n-1", start())
-		if !form.MatchString(id) {
-			t.Fatalf("%q has another form", id)
-		}
-		seen[id] = true
-	}
-	if len(seen) < 99 { // two of a hundred random numbers may meet once in a million runs
-		t.Errorf("%d different IDs of 100", len(seen))
-	}
-}

@@ -127,7 +127,7 @@ func (n nodeSpec) assembly(client redis.UniversalClient, polls *httppoll.Client,
 		Instance: n.instance,
 		Client:   client,
 		Keys:     cfg.Keys,
-		DB:       database(client),
+		DB:       node.Database(client),
 		Store: redisstore.Options{
 			Timeout: cfg.RedisTimeout, Stream: cfg.ResultStream, MaxLen: cfg.ResultMaxLen,
 		},
@@ -168,14 +168,6 @@ func (n nodeSpec) leases(running *node.Node, client redis.UniversalClient) httpa
 			}
 		},
 	}
-}
-
-// database is the number of the logical database whose keys are the fleet's.
-func database(client redis.UniversalClient) int {
-	if c, ok := client.(*redis.Client); ok {
-		return c.Options().DB
-	}
-	return 0 // a cluster has one
 }
 
 func idCheck(format config.IDFormat) func(string) error {

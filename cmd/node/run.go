@@ -11,6 +11,7 @@ import (
 
 	"leasehold/config"
 	"leasehold/eventlog"
+	"leasehold/node"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -65,7 +66,7 @@ func (a *app) start(ctx context.Context, flags map[string]string) exitCode {
 	}
 	n := nodeSpec{
 		cfg:      cfg,
-		instance: newInstanceID(cfg.InstanceName, a.started),
+		instance: node.InstanceID(cfg.InstanceName, a.started),
 		stdout:   a.stdout,
 		stderr:   a.stderr,
 	}
