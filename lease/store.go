@@ -75,6 +75,9 @@ type Outcome struct {
 	Remaining time.Duration
 	// Wait is how long a granted session's next due start is away; zero when due.
 	Wait time.Duration
+	// Server names the life of the server that answered: another one may have forgotten
+	// leases. Empty where it does not tell.
+	Server string
 	// Err is ErrForeign, or says why the outcome is unknown.
 	Err error
 }

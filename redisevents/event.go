@@ -1,7 +1,5 @@
 package redisevents
 
-import "time"
-
 // Event is a hint that something may have changed in Redis: it leads to a look,
 // never to a decision, since anybody can publish one.
 //
@@ -44,9 +42,10 @@ type SessionTouched struct{ ID string }
 type Gap struct {
 	Reason string
 	// Restarted says that the server is another than before, or was started anew:
-	// it may have forgotten leases. Uptime is how long it has been up.
+	// it may have forgotten leases. Server names its present life; empty where it does
+	// not tell.
 	Restarted bool
-	Uptime    time.Duration
+	Server    string
 }
 
 func (LeaseFreed) isEvent()     {}

@@ -1,15 +1,10 @@
 package redisevents
 
-import (
-	"strconv"
-	"strings"
-	"time"
-)
+import "leasehold/internal/redisinfo"
 
 // identity tells one life of one server in one role from another.
 type identity struct {
 	runID, role, replID string
-	uptime              time.Duration
 }
 
 // known reports whether the server told who it is.
@@ -27,35 +22,11 @@ func (i identity) changed(before identity) bool {
 	return i.runID != before.runID || i.role != before.role || i.replID != before.replID
 }
 
-// parseIdentity reads the answers to INFO server and INFO replication. Lines that
-// it does not understand are skipped.
+// parseIdentity reads the answers to INFO server and INFO replication.
 func parseIdentity(info string) identity {
-	var id identity
-	for line := range strings.Lines(info) {
-		name, value, ok := strings.Cut(strings.TrimSpace(line), ":")
-		if !ok {
-			continue
-		}
-		switch name {
-		case "run_id":
-			id.runID = value
-		case "role":
-			id.role = value
-		case "master_replid":
-			id.replID = value
-		case "uptime_in_seconds":
-			id.uptime = parseSeconds(value)
-		}
+	return identity{
+		runID:  redisinfo.Field(info, "run_id"),
+		role:   redisinfo.Field(info, "role"),
+		replID: redisinfo.Field(info, "master_replid"),
 	}
-	return id
-}
-
-// parseSeconds answers zero for what is no sensible number of seconds.
-func parseSeconds(s string) time.Duration {
-	const most = 1 << 32 // seconds; far below the overflow of a Duration
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n < 0 || n > most {
-		return 0
-	}
-	return time.Duration(n) * time.Second
 }

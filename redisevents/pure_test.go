@@ -150,9 +150,9 @@ func TestQueue(t *testing.T) {
 	q.add(NodeGone{"a", Expired})
 	g.Expect(woken).To(gomega.Equal(1), "once for a queue that is not empty")
 	q.addGap(Gap{Reason: "one", Restarted: true})
-	q.addGap(Gap{Reason: "two", Uptime: time.Second})
+	q.addGap(Gap{Reason: "two", Server: "b"})
 	g.Expect(q.take()).To(gomega.Equal([]Event{
-		Gap{Reason: "two", Restarted: true, Uptime: time.Second}, NodeSeen{"a"}, NodeGone{"a", Expired},
+		Gap{Reason: "two", Restarted: true, Server: "b"}, NodeSeen{"a"}, NodeGone{"a", Expired},
 	}))
 	g.Expect(q.size()).To(gomega.Equal(0))
 
@@ -165,11 +165,11 @@ func TestQueue(t *testing.T) {
 	g.Expect(len(taken)).To(gomega.BeNumerically("<=", 4))
 
 	// A gap that waits keeps its facts when the queue overflows after it.
-	q.addGap(Gap{Reason: "restart", Restarted: true, Uptime: time.Minute})
+	q.addGap(Gap{Reason: "restart", Restarted: true, Server: "c"})
 	for _, id := range []string{"1", "2", "3", "4"} {
 		q.add(SessionTouched{id})
 	}
-	g.Expect(q.take()[0]).To(gomega.Equal(Gap{Reason: reasonOverflow, Restarted: true, Uptime: time.Minute}))
+	g.Expect(q.take()[0]).To(gomega.Equal(Gap{Reason: reasonOverflow, Restarted: true, Server: "c"}))
 	q.add(SessionTouched{"1"})
 	g.Expect(q.take()).To(gomega.Equal([]Event{SessionTouched{"1"}}), "what was taken is new again")
 }
@@ -214,10 +214,8 @@ func TestIdentity(t *testing.T) {
 	g := gomega.NewWithT(t)
 	one := parseIdentity("# Server\r\nrun_id:aa\r\nuptime_in_seconds:90\r\nnonsense\r\n:\r\n" +
 		"# Replication\r\nrole:master\r\nmaster_replid:rr\r\n")
-	g.Expect(one).To(gomega.Equal(identity{runID: "aa", role: "master", replID: "rr", uptime: 90 * time.Second}))
-	later := one
-	later.uptime += time.Hour
-	g.Expect(later.changed(one)).To(gomega.BeFalse())
+	g.Expect(one).To(gomega.Equal(identity{runID: "aa", role: "master", replID: "rr"}))
+	g.Expect(one.changed(one)).To(gomega.BeFalse())
 	for _, other := range []identity{
 		{runID: "bb", role: "master", replID: "rr"},
 		{runID: "aa", role: "slave", replID: "rr"},
@@ -227,9 +225,6 @@ func TestIdentity(t *testing.T) {
 	}
 	g.Expect(identity{}.changed(one)).To(gomega.BeFalse(), "who does not tell is nobody else")
 	g.Expect(one.changed(identity{})).To(gomega.BeFalse())
-	for _, bad := range []string{"", "-1", "x", "9223372036854775807"} {
-		g.Expect(parseIdentity("uptime_in_seconds:" + bad).uptime).To(gomega.BeZero())
-	}
 }
 
 func TestPulse(t *testing.T) {
@@ -274,8 +269,8 @@ func TestGapOfMasterThatJoined(t *testing.T) {
 	g := gomega.NewWithT(t)
 	cfg := Config{}.withDefaults()
 	w := &watch{cfg: &cfg, queue: newQueue(10, nil), joined: true}
-	w.gap(identity{runID: "a", uptime: time.Hour})
-	g.Expect(w.queue.take()).To(gomega.Equal([]Event{Gap{Restarted: true, Uptime: time.Hour}}))
-	w.gap(identity{runID: "a", uptime: time.Hour})
-	g.Expect(w.queue.take()).To(gomega.Equal([]Event{Gap{Uptime: time.Hour}}))
+	w.gap(identity{runID: "a"})
+	g.Expect(w.queue.take()).To(gomega.Equal([]Event{Gap{Restarted: true, Server: "a"}}))
+	w.gap(identity{runID: "a"})
+	g.Expect(w.queue.take()).To(gomega.Equal([]Event{Gap{Server: "a"}}))
 }

@@ -34,7 +34,7 @@ func (q *queue) add(e Event) {
 	}
 }
 
-// addGap puts a gap in. Gaps that wait become one: the latest reason and uptime,
+// addGap puts a gap in. Gaps that wait become one: the latest reason and server,
 // Restarted if any of them was.
 func (q *queue) addGap(g Gap) {
 	if q.mergeGap(g) {

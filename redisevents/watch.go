@@ -171,7 +171,7 @@ func (w *watch) observe(flags flagState, sub *subscription, id identity) {
 // gap announces that everything has to be looked at.
 func (w *watch) gap(id identity) {
 	restarted := id.changed(w.last) || (w.joined && !w.begun)
-	w.queue.addGap(Gap{Reason: w.why, Restarted: restarted, Uptime: id.uptime})
+	w.queue.addGap(Gap{Reason: w.why, Restarted: restarted, Server: id.runID})
 	if id.known() {
 		w.last = id
 	}

@@ -15,7 +15,7 @@ import (
 
 // call is one run of a script, and its answer.
 type call struct {
-	script *redis.Script
+	script *redis.Script // nil: INFO server
 	keys   []string
 	args   []any
 
@@ -31,7 +31,7 @@ func (s *Store) exec(ctx context.Context, calls []*call) {
 	missing := map[*redis.Script]bool{}
 	var again []*call
 	for _, c := range calls {
-		if redis.HasErrorPrefix(c.err, "NOSCRIPT") {
+		if c.script != nil && redis.HasErrorPrefix(c.err, "NOSCRIPT") {
 			missing[c.script] = true
 			again = append(again, c)
 		}
@@ -54,6 +54,11 @@ func (s *Store) pipeline(ctx context.Context, calls []*call) {
 	p := s.client.Pipeline()
 	cmds := make([]*redis.Cmd, len(calls))
 	for i, c := range calls {
+		if c.script == nil {
+			cmds[i] = p.Do(ctx, "INFO", "server")
+
+			continue
+		}
 		cmds[i] = p.EvalSha(ctx, c.script.Hash(), c.keys, c.args...)
 	}
 	_, err := p.Exec(ctx)
@@ -123,8 +128,11 @@ func (s *Store) bound(ctx context.Context) (context.Context, context.CancelFunc)
 
 // run sends one call, or in a cluster one call per lease, for the leases from to.
 // Build makes the call of a range; read gets the answers of one. The error is that
-// of the calls, which read has seen already.
-func (s *Store) run(ctx context.Context, from, to int, build func(from, to int) *call, read func(c *call, from, to int)) error {
+// of the calls, which read has seen already. The others go along, on the same
+// connection, whatever becomes of them.
+func (s *Store) run(
+	ctx context.Context, from, to int, build func(from, to int) *call, read func(c *call, from, to int), others ...*call,
+) error {
 	step := to - from
 	if s.cluster { // the leases of one call must share a slot
 		step = 1
@@ -133,7 +141,7 @@ func (s *Store) run(ctx context.Context, from, to int, build func(from, to int) 
 	for i := from; i < to; i += step {
 		calls = append(calls, build(i, i+step))
 	}
-	s.exec(ctx, calls)
+	s.exec(ctx, append(others, calls...))
 	for i, c := range calls {
 		read(c, from+i*step, from+(i+1)*step)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"leasehold/internal/redisinfo"
 	"leasehold/lease"
 )
 
@@ -30,11 +31,12 @@ func (s *Store) Acquire(ctx context.Context, holder string, claims []lease.Claim
 			return c
 		}
 		wrap := wrapper(fmt.Sprintf("acquire %d leases", to-from))
+		who := s.askWho()
 
 		return s.run(ctx, from, to, build, func(c *call, from, to int) {
 			list, err := c.list(to - from)
 			for i := from; i < to; i++ {
-				out[i] = lease.Outcome{Session: claims[i].Session}
+				out[i] = lease.Outcome{Session: claims[i].Session, Server: runID(who)}
 				if err != nil {
 					out[i].Err = wrap(err)
 
@@ -42,10 +44,31 @@ func (s *Store) Acquire(ctx context.Context, holder string, claims []lease.Claim
 				}
 				s.readOutcome(&out[i], list[i-from])
 			}
-		})
+		}, who...)
 	})
 
 	return out
+}
+
+// askWho returns a call that asks who answers the calls sent with it. In a cluster they
+// have many answerers, and nobody is asked.
+func (s *Store) askWho() []*call {
+	if s.cluster {
+		return nil
+	}
+
+	return []*call{{}}
+}
+
+// runID is what the server said to askWho; empty where it does not tell.
+func runID(who []*call) string {
+	for _, c := range who {
+		info, _ := c.reply.(string)
+
+		return redisinfo.Field(info, "run_id")
+	}
+
+	return ""
 }
 
 func (s *Store) readOutcome(o *lease.Outcome, reply any) {

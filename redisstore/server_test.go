@@ -65,6 +65,22 @@ var _ = Describe("a store on a server that answers with errors", func() {
 		Eventually(func() error { return s.Renew(ctx, []lease.Grant{grant}, time.Minute)[0].Err }, "5s").Should(Succeed())
 	})
 
+	It("names the server that granted a lease, and grants all the same where that is not told", func() {
+		admin, s, _ := start()
+		claim := func() lease.Outcome {
+			return s.Acquire(ctx, "n1", []lease.Claim{{Session: "new", TTL: time.Minute}})[0]
+		}
+		o := claim()
+		Expect(o.Granted).To(BeTrue())
+		Expect(o.Server).To(HaveLen(40))
+		Expect(admin.Info(ctx, "server").Val()).To(ContainSubstring("run_id:" + o.Server + "\r\n"))
+		Expect(admin.Do(ctx, "ACL", "SETUSER", "default", "-info").Err()).To(Succeed())
+		o = claim()
+		Expect(o.Granted).To(BeTrue())
+		Expect(o.Err).NotTo(HaveOccurred())
+		Expect(o.Server).To(BeEmpty())
+	})
+
 	It("knows nothing without the right to a key", func() {
 		admin, s, grant := start()
 		Expect(admin.Do(ctx, "ACL", "SETUSER", "default", "resetkeys", "~poll:lease:*").Err()).To(Succeed())

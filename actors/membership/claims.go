@@ -136,6 +136,7 @@ func (m *machine) takeTurn(id string, e *entry, rank int, now time.Time) {
 
 // onOutcomes takes in the answers to claims that were sent at sent.
 func (m *machine) onOutcomes(outcomes []lease.Outcome, sent, now time.Time) {
+	m.noteServer(outcomes, now)
 	answered, room := false, false
 	for _, o := range outcomes {
 		a, asked := m.asking[o.Session]
@@ -248,7 +249,7 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 		return
 	}
 	first := o.Wait
-	if o.Fresh && m.forgotten(e, sent, now) {
+	if (o.Fresh || !sent.After(m.forgotAt)) && m.forgotten(e, sent, now) {
 		first = max(first, m.ttl(e)) // a poll of who had it may still be in flight
 	}
 	m.noteTakeover(o, e, a, now)
@@ -264,9 +265,9 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 	m.noteSurplus(o.Session, e, now)
 }
 
-// forgotten reports whether a session without a counter, claimed at sent, is one that
-// another had before Redis forgot it, and that this node has not held off since: the
-// events tell of another server only once they are back, and a claim can be quicker.
+// forgotten reports whether a session, claimed at sent and granted by a server that has
+// no counter of it or is another than was known then, is one that another had before
+// Redis forgot it, and that this node has not held off since.
 // Nodes do not look at all leases, but what was there to poll for a TTL had an owner.
 func (m *machine) forgotten(e *entry, sent, now time.Time) bool {
 	isNew := e.ledAt.IsZero() && now.Before(e.since.Add(m.ttl(e)))

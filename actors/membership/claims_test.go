@@ -549,14 +549,54 @@ var _ = Describe("a node after Redis was started anew", func() {
 		Expect(d.claims()).To(ContainElement(mine[1]))
 	})
 
-	It("counts from when it heard of it, whatever the server's uptime", func() {
+	It("counts from when it heard of it", func() {
 		d := ready(nil, ids(1))
 		d.heldBy("s0", peer, time.Second)
-		d.event(redisevents.Gap{Restarted: true, Uptime: time.Hour})
+		d.event(redisevents.Gap{Restarted: true})
 		d.sleep(ttl - 1)
 		Expect(d.claims()).To(BeEmpty())
 		d.sleep(1)
 		Expect(d.claims()).To(Equal([]string{"s0"}))
+	})
+
+	// A node that was frozen or cut off can be quicker with a claim than the events.
+	It("hears of another server by the answer to a claim, and lets a poll end that it can't know of", func() {
+		for server, first := range map[string]time.Duration{"one": 0, "two": ttl, "": 0} {
+			d := ready(nil, ids(2))
+			d.event(redisevents.Gap{Server: "one"})
+			d.heldBy("s0", peer, time.Second)
+			d.heldBy("s1", peer, 2*time.Second)
+			d.sleep(1001 * time.Millisecond)
+			d.take()
+			d.answer(lease.Outcome{Session: "s0", Granted: true, Holder: self, Token: 9, Server: server})
+			o := d.take()
+			Expect(o.spawns[0].cfg.First).To(Equal(first))
+			Expect(o.renew).To(Equal(first > 0))
+			d.sleep(time.Second)
+			if first > 0 {
+				Expect(d.claims()).To(BeEmpty(), "what another had is left alone for a TTL")
+				d.event(redisevents.Gap{Server: "two"}) // the same news
+				d.sleep(ttl - time.Second - 1)
+				Expect(d.claims()).To(BeEmpty())
+				d.sleep(1)
+			}
+			Expect(d.claims()).To(Equal([]string{"s1"}))
+			d.answer(lease.Outcome{Session: "s1", Granted: true, Holder: self, Token: 9, Server: server})
+			Expect(d.take().spawns[0].cfg.First).To(BeZero())
+		}
+	})
+
+	It("lets a poll end also where the events told of it while a claim was on its way", func() {
+		d := ready(nil, ids(1))
+		d.heldBy("s0", peer, time.Second)
+		d.sleep(1001 * time.Millisecond)
+		d.take()
+		sent := d.now
+		d.sleep(time.Millisecond)
+		d.event(redisevents.Gap{Restarted: true, Server: "two"})
+		d.m.onOutcomes([]lease.Outcome{{Session: "s0", Granted: true, Holder: self, Token: 9, Server: "two"}}, sent, d.now)
+		d.settle()
+		Expect(d.take().spawns[0].cfg.First).To(Equal(ttl))
 	})
 
 	It("waits longer for a session whose polls may last longer", func() {

@@ -3,6 +3,7 @@ package membership
 import (
 	"time"
 
+	"leasehold/lease"
 	"leasehold/redisevents"
 )
 
@@ -29,15 +30,37 @@ func (m *machine) onEvent(event redisevents.Event, now time.Time) {
 	}
 }
 
-// onGap looks at everything. A server that is new or was started anew may have
-// forgotten leases: their holders say so at once, all others wait: see hold. The
-// wait counts from now, whatever the server's uptime: a promoted replica has been
-// up for long.
+// onGap looks at everything.
 func (m *machine) onGap(g redisevents.Gap, now time.Time) {
 	m.out.list, m.out.scan = true, true
-	if !g.Restarted {
-		return
+	if g.Server != "" {
+		m.server = g.Server
 	}
+	if g.Restarted {
+		m.onServerChanged(now)
+	}
+}
+
+// onServerChanged follows the news that the server is new or was started anew. It may
+// have forgotten leases: their holders say so at once, all others wait: see hold. The
+// wait counts from now, whatever the server's uptime: a promoted replica has been up
+// for long.
+func (m *machine) onServerChanged(now time.Time) {
 	m.out.renew = true
 	m.forgotAt = now
+}
+
+// noteServer follows the name of the server that answered a claim: events tell of
+// another server only once they are back, and a claim can be quicker.
+func (m *machine) noteServer(outcomes []lease.Outcome, now time.Time) {
+	for _, o := range outcomes {
+		if o.Server == "" || o.Server == m.server {
+			continue
+		}
+		if m.server != "" {
+			m.out.list, m.out.scan = true, true
+			m.onServerChanged(now)
+		}
+		m.server = o.Server
+	}
 }

@@ -38,7 +38,8 @@ type machine struct {
 	// forgotAt is when Redis may have forgotten leases: sessions of others are not
 	// claimed for a while. pauseUntil keeps all, since Redis does not answer.
 	forgotAt, pauseUntil time.Time
-	misses               int // claims in a row without an answer
+	server               string // its present life, as far as it tells
+	misses               int    // claims in a row without an answer
 
 	arrivals  burst
 	stale     bool // the plan does not fit the view

@@ -18,7 +18,7 @@ func acquireSpecs(run Runner) {
 		o := f.claim(ctx, "n1", "s", long)
 		g.Expect(o.Err).NotTo(HaveOccurred())
 		g.Expect(o).To(Equal(lease.Outcome{
-			Session: "s", Granted: true, Fresh: true, Holder: "n1", Token: o.Token, Remaining: long,
+			Session: "s", Granted: true, Fresh: true, Holder: "n1", Token: o.Token, Remaining: long, Server: o.Server,
 		}))
 		g.Expect(int64(o.Token)).To(BeNumerically(">=", before))
 		g.Expect(int64(o.Token)).To(BeNumerically("<=", time.Now().Add(time.Second).UnixMicro()))
@@ -42,7 +42,7 @@ func acquireSpecs(run Runner) {
 		first := f.take(ctx, g, "n1", "s", time.Second)
 		again := f.claim(ctx, "n1", "s", long)
 		g.Expect(again).To(Equal(lease.Outcome{
-			Session: "s", Granted: true, Already: true, Holder: "n1", Token: first.Token, Remaining: long,
+			Session: "s", Granted: true, Already: true, Holder: "n1", Token: first.Token, Remaining: long, Server: again.Server,
 		}))
 		g.Expect(f.left(ctx, g, f.Keys.Lease("s"))).To(BeNumerically("~", long, time.Second))
 		f.raw(ctx, g, "PERSIST", f.Keys.Lease("s"))
