@@ -93,7 +93,7 @@ func (m *machine) afterEnd(c *child, e *entry, now time.Time) {
 			e.failures++
 		}
 		e.freedAt = time.Time{}
-		e.lose(now, c.lastKnown(now).Add(m.set.Margin))
+		e.lose(now, c.oursUntil(now, m.set.Margin))
 		if e.mine {
 			m.consider(c.session, e, byTimer, now)
 			return

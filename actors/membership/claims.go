@@ -252,13 +252,17 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 	if (o.Fresh || !sent.After(m.forgotAt)) && m.forgotten(e, sent, now) {
 		first = max(first, m.ttl(e)) // a poll of who had it may still be in flight
 	}
+	aloneFrom := now.Add(m.ttl(e))
+	if m.isNew(e, now) || e.stillOurs(now) {
+		aloneFrom = now
+	}
 	m.noteTakeover(o, e, a, now)
 	m.followed(e, m.set.Instance, now)
 	m.drift(e, m.set.Instance)
 	e.free()
 	e.own(now)
 	e.freedAt = time.Time{}
-	m.makeChild(e, a, grant, first, sent)
+	m.makeChild(e, a, grant, first, sent).aloneFrom = aloneFrom
 	if a.why == byFallback && !e.mine && now.Sub(e.ownedAt) > settle && m.fleet.lives(e.owner) && !m.othersBarred(e, now) {
 		m.fleet.decline(e.owner, now, m.set.Reconcile, keepMost*m.set.Reconcile)
 	}
@@ -268,19 +272,23 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 // forgotten reports whether a session, claimed at sent and granted by a server that has
 // no counter of it or is another than was known then, is one that another had before
 // Redis forgot it, and that this node has not held off since.
-// Nodes do not look at all leases, but what was there to poll for a TTL had an owner.
 func (m *machine) forgotten(e *entry, sent, now time.Time) bool {
-	isNew := e.ledAt.IsZero() && now.Before(e.since.Add(m.ttl(e)))
-	if isNew || e.stillOurs(now) {
+	if m.isNew(e, now) || e.stillOurs(now) {
 		return false
 	}
 	heldOff := m.forgotAt.After(e.ledAt) && !sent.Before(m.holdEnds(e))
 	return !heldOff
 }
 
+// isNew reports whether nobody has had a session yet. Nodes do not look at all leases,
+// but what was there to poll for a TTL had an owner.
+func (m *machine) isNew(e *entry, now time.Time) bool {
+	return e.ledAt.IsZero() && now.Before(e.since.Add(m.ttl(e)))
+}
+
 // makeChild makes a leaseholder for the TTL that Redis was asked for. Where the
 // document names another by now, the leaseholder hears of it like of any edit.
-func (m *machine) makeChild(e *entry, a *ask, grant lease.Grant, first time.Duration, sent time.Time) {
+func (m *machine) makeChild(e *entry, a *ask, grant lease.Grant, first time.Duration, sent time.Time) *child {
 	margin := renewer.Margin(a.ttl, m.set.TTL, m.set.Margin)
 	m.lastID++
 	c := &child{id: m.lastID, session: grant.Session, token: grant.Token, ttl: a.ttl}
@@ -294,6 +302,7 @@ func (m *machine) makeChild(e *entry, a *ask, grant lease.Grant, first time.Dura
 	if m.ttl(e) != a.ttl {
 		m.update(c, e)
 	}
+	return c
 }
 
 // update tells a leaseholder of a changed document.

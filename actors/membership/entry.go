@@ -69,8 +69,11 @@ type ask struct {
 // own books that this node has the lease.
 func (e *entry) own(now time.Time) { e.ours, e.oursUntil, e.ledAt = true, time.Time{}, now }
 
-// lose books that this node had the lease until now. It counts as its own until then.
-func (e *entry) lose(now, until time.Time) { e.oursUntil, e.ledAt = until, now }
+// lose books that this node had the lease until now. The session counts as its own
+// until then.
+func (e *entry) lose(now, until time.Time) {
+	e.ours, e.oursUntil, e.ledAt = now.Before(until), until, now
+}
 
 // stillOurs reports whether nobody can have had the lease after this node.
 func (e *entry) stillOurs(now time.Time) bool {
@@ -131,13 +134,22 @@ type child struct {
 	fault           bool // its poller failed
 	retryIn         time.Duration
 	trusted         time.Time // when its trust ended at the latest
+	// aloneFrom is when no poll of a holder before can be in flight any more, though
+	// Redis may forget that there was one.
+	aloneFrom time.Time
 }
 
-// lastKnown is until when the lease of a leaseholder that lost it was this node's for
-// sure: a process that was frozen hears late of the end. Zero where nothing says.
-func (c *child) lastKnown(now time.Time) time.Time {
-	if c.trusted.After(now) {
-		return now
+// oursUntil is how long a session whose lease was lost counts as its node's own: for a
+// margin after the lease was last this node's for sure. A process that was frozen hears
+// late of the end. Zero where a poll of the holder before may be in flight, or nothing
+// is known.
+func (c *child) oursUntil(now time.Time, margin time.Duration) time.Time {
+	end := c.trusted
+	if end.After(now) {
+		end = now
 	}
-	return c.trusted
+	if end.Before(c.aloneFrom) {
+		return time.Time{}
+	}
+	return end.Add(margin)
 }

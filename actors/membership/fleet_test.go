@@ -212,6 +212,27 @@ var _ = Describe("the end of a leaseholder", func() {
 		Expect(d.claims()).To(Equal([]string{"s0"}))
 	})
 
+	// A begin may have been told to wait for a poll of the holder before, and Redis may
+	// forget that as well.
+	It("is no claim on a session that another may still poll", func() {
+		for held, first := range map[time.Duration]time.Duration{ttl - 1: ttl, ttl: 0} {
+			d := ready(nil, ids(1))
+			d.heldBy("s0", peer, time.Second)
+			d.sleep(1001 * time.Millisecond)
+			d.own("s0")
+			d.sleep(held)
+			d.ends("s0", leaseholder.Ended{})
+			d.claims()
+			Expect(d.fresh()).To(Equal(first))
+
+			// The same once more: what was its own before is so again.
+			d.sleep(time.Millisecond)
+			d.ends("s0", leaseholder.Ended{})
+			d.claims()
+			Expect(d.fresh()).To(Equal(first))
+		}
+	})
+
 	It("is its node's own claim on a session that Redis forgot, but not after a freeze", func() {
 		for late, first := range map[time.Duration]time.Duration{0: 0, 2 * time.Second: ttl} {
 			d := ready(nil, ids(1))
