@@ -50,6 +50,7 @@ func New(cfg Config) http.Handler {
 		return mux
 	}
 	leases := newAPI(*cfg.Leases, cfg.Ready)
+	leases.openAPI(mux)
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A ServeMux would clean the path, and lead a/../b elsewhere.

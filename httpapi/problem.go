@@ -25,6 +25,8 @@ type problem struct {
 	retryAfter time.Duration
 }
 
+const problemType = "application/problem+json"
+
 // leastPause is when a request is worth repeating that may do better soon.
 const leastPause = time.Second
 
@@ -55,7 +57,7 @@ func (p *problem) write(w http.ResponseWriter) {
 	if p.retryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt(seconds(p.retryAfter), 10))
 	}
-	respond(w, p.Status, "application/problem+json", p)
+	respond(w, p.Status, problemType, p)
 }
 
 // seconds rounds up.

@@ -23,8 +23,8 @@ const (
 
 // claim is what a request says of who it is from.
 type claim struct {
-	HolderID string `json:"holder_id"`
-	Version  *int64 `json:"version"`
+	HolderID string `json:"holder_id" minLength:"1" maxLength:"128" description:"1 to 128 printable characters, not of the form of an instance ID."`
+	Version  *int64 `json:"version,omitempty" description:"The fencing token of the lease that is meant; none: the present one."`
 }
 
 // check returns why the claim can't be used, or nil.

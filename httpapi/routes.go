@@ -31,34 +31,11 @@ const answerLimit = 10 * time.Second
 // handler answers a call.
 type handler func(*call) answer
 
-// route is one path of the API, behind [version], with one method.
-type route struct {
-	method, path string
-	handle       handler
-}
-
 // version is what all paths start with.
 const version = root + "v1/"
 
 // sessionID stands in a route's path for the ID of a session.
 const sessionID = "{id}"
-
-// table lists all routes. Where a path starts with sessions, it may start with the
-// other resource name as well.
-func (a *api) table() []route {
-	return []route{
-		{http.MethodGet, "status", a.lists.pass(a.status)},
-		{http.MethodGet, "nodes", a.lists.pass(a.nodes)},
-		{http.MethodGet, "sessions", a.list},
-		{http.MethodGet, "sessions/{id}", a.work.pass(a.one)},
-		{http.MethodGet, "sessions/{id}/lease", a.work.pass(a.show)},
-		{http.MethodPost, "sessions/{id}/lease", a.work.pass(a.acquire)},
-		{http.MethodDelete, "sessions/{id}/lease", a.work.pass(a.release)},
-		{http.MethodPost, "sessions/{id}/lease/renew", a.work.pass(a.renew)},
-		{http.MethodGet, "events", a.events},
-		{http.MethodPost, "leases/renew", a.work.pass(a.renewMany)},
-	}
-}
 
 // find finds who answers. The path is taken as it was sent: it is neither cleaned nor
 // decoded as a whole, since an ID may be "..", or have slashes in it.

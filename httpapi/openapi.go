@@ -1,0 +1,143 @@
+package httpapi
+
+import (
+	_ "embed" // the page
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/swaggest/jsonschema-go"
+	"github.com/swaggest/openapi-go"
+	"github.com/swaggest/openapi-go/openapi31"
+)
+
+//go:embed docs.html
+var docsPage []byte
+
+const (
+	bearer      = "bearer"
+	description = "Leases of sessions for workers in any language, and the state of the fleet. " +
+		"Errors are problem documents (RFC 9457). 503 means unknown, not free: try again after Retry-After. " +
+		"A HEAD request is answered wherever GET is."
+)
+
+// anyProblem are the statuses with which any route of the API may answer.
+func anyProblem() []int {
+	return []int{
+		http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError, http.StatusServiceUnavailable,
+	}
+}
+
+// describe makes the OpenAPI description of the routes.
+func (a *api) describe() ([]byte, error) {
+	r := openapi31.NewReflector()
+	r.Spec.Info.WithTitle("Leasehold").WithVersion("1").WithDescription(a.description())
+	r.Spec.SetHTTPBearerTokenSecurity(bearer, "", "The value of LEASEHOLD_API_TOKEN; needed where it is set.")
+	r.JSONSchemaReflector().AddTypeMapping(stamp{}, time.Time{})
+	r.DefaultOptions = append(r.DefaultOptions,
+		jsonschema.InterceptProp(required), nullable, jsonschema.InterceptNullability(either), jsonschema.StripDefinitionNamePrefix("Httpapi"))
+	for _, route := range a.routes {
+		if err := describeRoute(r, route); err != nil {
+			return nil, err
+		}
+	}
+	for path, failing := range map[string]int{"/healthz": 0, "/readyz": http.StatusServiceUnavailable} {
+		if err := describeHealth(r, path, failing); err != nil {
+			return nil, err
+		}
+	}
+
+	return r.Spec.MarshalJSON()
+}
+
+func (a *api) description() string {
+	if a.Resource == "" {
+		return description
+	}
+
+	return description + " All paths of " + version + sessions + " answer under " + version + a.Resource + " too, with " +
+		idField(a.Resource) + " in place of session_id."
+}
+
+// required makes each field required that is never left out.
+func required(p jsonschema.InterceptPropParams) error {
+	tag, isBody := p.Field.Tag.Lookup("json")
+	if p.Field.Tag.Get("required") == "false" {
+		return nil
+	}
+	if p.Processed && isBody && !strings.HasSuffix(tag, ",omitempty") && !slices.Contains(p.ParentSchema.Required, p.Name) {
+		p.ParentSchema.Required = append(p.ParentSchema.Required, p.Name)
+	}
+
+	return nil
+}
+
+// nullable says where null may be, and not of a type as a whole.
+func nullable(c *jsonschema.ReflectContext) { c.EnvelopNullability = true }
+
+// either drops the type beside a choice of null and another one: it would forbid null.
+func either(p jsonschema.InterceptNullabilityParams) {
+	if len(p.Schema.AnyOf) > 0 {
+		p.Schema.Type = nil
+	}
+}
+
+func describeRoute(r *openapi31.Reflector, route route) error {
+	op, err := r.NewOperationContext(route.method, version+route.path)
+	if err != nil {
+		return err
+	}
+	op.SetID(route.name)
+	op.SetSummary(route.summary)
+	op.AddSecurity(bearer)
+	if route.in != nil {
+		op.AddReqStructure(route.in)
+	}
+	for code, body := range route.out {
+		contentType := ""
+		if _, ok := body.(streamed); ok {
+			contentType = "text/event-stream"
+		}
+		op.AddRespStructure(body, openapi.WithHTTPStatus(code), openapi.WithContentType(contentType))
+	}
+	for _, code := range slices.Concat(route.problems, anyProblem()) {
+		op.AddRespStructure(problem{}, openapi.WithHTTPStatus(code), openapi.WithContentType(problemType))
+	}
+
+	return r.AddOperation(op)
+}
+
+// describeHealth describes a route for probes, which needs no token.
+func describeHealth(r *openapi31.Reflector, path string, failing int) error {
+	op, err := r.NewOperationContext(http.MethodGet, path)
+	if err != nil {
+		return err
+	}
+	op.SetSummary("Whether the node works, or is ready")
+	op.AddRespStructure(health{}, openapi.WithHTTPStatus(http.StatusOK))
+	if failing != 0 {
+		op.AddRespStructure(health{}, openapi.WithHTTPStatus(failing))
+	}
+
+	return r.AddOperation(op)
+}
+
+// openAPI serves the description, and a page that shows it. Both are the same for
+// everybody and say nothing of the fleet.
+func (a *api) openAPI(mux *http.ServeMux) {
+	text, err := a.describe()
+	if err != nil { // the routes are the program's own
+		panic(err)
+	}
+	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(text)
+	})
+	mux.HandleFunc("GET /docs", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy",
+			"default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+		_, _ = w.Write(docsPage)
+	})
+}
