@@ -80,16 +80,27 @@ func (w watcher) Tell(t *tenure.Tenure, c tenure.Change) {
 
 // callback returns what to call; nil if there is nothing.
 func (b *book) callback(t *tenure.Tenure, c tenure.Change) func() {
-	tell := map[tenure.Change]func(LeaseInfo){
-		tenure.Acquired: b.callbacks.Acquired, tenure.Uncertain: b.callbacks.Uncertain, tenure.Certain: b.callbacks.Certain,
-	}[c]
-	switch {
-	case tell != nil:
-		return func() { tell(infoOf(t)) }
-	case c == tenure.Ended && b.callbacks.Lost != nil:
+	tell, state := b.callbacks.Acquired, Owned
+	switch c {
+	case tenure.Acquired:
+	case tenure.Uncertain:
+		tell, state = b.callbacks.Uncertain, Uncertain
+	case tenure.Certain:
+		tell = b.callbacks.Certain
+	case tenure.Ended:
+		if b.callbacks.Lost == nil {
+			return nil
+		}
 		return func() { b.callbacks.Lost(infoOf(t), context.Cause(t.Context())) }
 	}
-	return nil
+	if tell == nil {
+		return nil
+	}
+	return func() {
+		info := infoOf(t)
+		info.State, info.Owner = state, t.Cell().Grant().Holder // whatever has happened since
+		tell(info)
+	}
 }
 
 // Close implements tenure.Watcher.

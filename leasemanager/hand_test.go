@@ -54,8 +54,9 @@ var _ = Describe("a lease by hand", func() {
 			a.take("s")
 			first, _ := a.Token("s")
 			lease := a.Context("s")
+			var cause error
 			a.atEnd(func(string) {
-				g.Expect(context.Cause(lease)).To(MatchError(leasemanager.ErrReleased))
+				cause = context.Cause(lease)
 				time.Sleep(5 * time.Second) // the work ends
 			})
 			began := time.Now()
@@ -67,6 +68,7 @@ var _ = Describe("a lease by hand", func() {
 			b.refused("s")
 			a.refused("s")
 			g.Expect(<-released).To(Succeed())
+			g.Expect(cause).To(MatchError(leasemanager.ErrReleased), "when the callback began")
 			g.Expect(time.Since(began)).To(BeNumerically("<=", 5*time.Second+50*time.Millisecond))
 			g.Expect(f.Owners()).To(BeEmpty())
 			g.Expect(a.told()).To(Equal([]string{"acquired s", "lost s"}))

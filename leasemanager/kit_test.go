@@ -78,7 +78,7 @@ func (f *fleet) add(options ...leasemanager.Option) *member {
 }
 
 // start returns a member that runs.
-func (f *fleet) start(options ...leasemanager.Option) *member { //nolint:unparam // see plan_test.go
+func (f *fleet) start(options ...leasemanager.Option) *member {
 	m := f.add(options...)
 	f.g.Expect(m.Start(m.context())).To(Succeed())
 	bubble.Sleep(0)

@@ -139,6 +139,29 @@ var _ = Describe("a member", func() {
 		})
 	})
 
+	It("calls nobody after a Stop that ran out of time", func() {
+		run(func(g Gomega, f *fleet) {
+			var mu sync.Mutex
+			var begun []string
+			begin := func(what string) {
+				mu.Lock()
+				defer mu.Unlock()
+				begun = append(begun, what)
+			}
+			a := f.start(leasemanager.WithCallbacks(leasemanager.Callbacks{
+				Acquired: func(leasemanager.LeaseInfo) {
+					begin("acquired")
+					time.Sleep(time.Minute)
+				},
+				Lost: func(leasemanager.LeaseInfo, error) { begin("lost") },
+			}))
+			a.take("s")
+			g.Expect(a.Stop()).To(MatchError(leasemanager.ErrNotDrained))
+			bubble.Sleep(2 * time.Minute)
+			g.Expect(begun).To(Equal([]string{"acquired"}))
+		})
+	})
+
 	It("that stops while Redis hangs ends all contexts, and says that leases run out", func() {
 		run(func(g Gomega, f *fleet) {
 			a := f.start()
