@@ -42,7 +42,7 @@ func (c *Client) ask(ctx context.Context, r Request) (answer, error) {
 				c.setHeaders(req, r, h)
 			}
 		}
-		resp, err := c.transport.RoundTrip(req) //nolint:bodyclose // judge and drain close it
+		resp, err := c.transport.RoundTrip(req)
 		if err != nil {
 			return answer{}, err
 		}

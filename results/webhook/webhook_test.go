@@ -25,7 +25,7 @@ const (
 // receiver answers requests in the order of its plan, the last for good.
 type receiver struct {
 	t    *testing.T
-	plan []func(*http.Request) (*http.Response, error)
+	plan []answer
 	at   []time.Duration // when requests came
 	ids  []string
 	from time.Time
@@ -56,28 +56,40 @@ func (r *receiver) RoundTrip(req *http.Request) (*http.Response, error) {
 	if len(r.plan) > 1 {
 		r.plan = r.plan[1:]
 	}
-	return next(req)
+	return next.to(req)
 }
 
-func status(code int, headers ...string) func(*http.Request) (*http.Response, error) {
-	return func(req *http.Request) (*http.Response, error) {
-		h := http.Header{}
-		for i := 0; i < len(headers); i += 2 {
-			h.Set(headers[i], headers[i+1])
-		}
-		return &http.Response{StatusCode: code, Header: h, Body: io.NopCloser(strings.NewReader("")), Request: req}, nil
+// answer is what a request gets.
+type answer struct {
+	code       int
+	retryAfter string
+	err        error
+	hangs      bool
+}
+
+func (a answer) to(req *http.Request) (*http.Response, error) {
+	if a.hangs {
+		<-req.Context().Done()
+		return nil, req.Context().Err()
 	}
+	if a.err != nil {
+		return nil, a.err
+	}
+	h := http.Header{}
+	h.Set("Retry-After", a.retryAfter)
+	h.Set("Location", "https://elsewhere.example/")
+	return &http.Response{StatusCode: a.code, Header: h, Body: http.NoBody, Request: req}, nil
 }
 
-func breaks(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }
+var (
+	breaks = answer{err: errors.New("connection refused")}
+	hangs  = answer{hangs: true}
+)
 
-func hangs(req *http.Request) (*http.Response, error) {
-	<-req.Context().Done()
-	return nil, req.Context().Err()
-}
+func status(code int) answer { return answer{code: code} }
 
 // deliver sends one event in virtual time.
-func deliver(t *testing.T, limit time.Duration, plan ...func(*http.Request) (*http.Response, error)) (*receiver, error) {
+func deliver(t *testing.T, limit time.Duration, plan ...answer) (*receiver, error) {
 	t.Helper()
 	r := &receiver{t: t, plan: plan}
 	var err error
@@ -125,7 +137,7 @@ func TestWhatMayPassIsTriedAgainWithGrowingPauses(t *testing.T) {
 }
 
 func TestTheReceiversWishIsKept(t *testing.T) {
-	r, err := deliver(t, time.Hour, status(503, "Retry-After", "20"), status(429, "Retry-After", "999999999999"), status(200))
+	r, err := deliver(t, time.Hour, answer{code: 503, retryAfter: "20"}, answer{code: 429, retryAfter: "999999999999"}, status(200))
 	if err != nil || len(r.at) != 3 || r.at[1] != 20*time.Second || r.at[2] != 50*time.Second {
 		t.Errorf("requests at %v, %v", r.at, err)
 	}
@@ -133,7 +145,7 @@ func TestTheReceiversWishIsKept(t *testing.T) {
 
 func TestARefusalIsFinal(t *testing.T) {
 	for _, code := range []int{301, 307, 400, 401, 404, 410} {
-		r, err := deliver(t, time.Hour, status(code, "Location", "https://elsewhere.example/"))
+		r, err := deliver(t, time.Hour, status(code))
 		if err == nil || err.Error() != "status "+strconv.Itoa(code) || len(r.at) != 1 {
 			t.Errorf("%d: %d requests, %v", code, len(r.at), err)
 		}
@@ -156,7 +168,7 @@ func TestAReceiverThatHangsGetsTenSecondsATry(t *testing.T) {
 }
 
 func TestADeliveryEndsWithItsContext(t *testing.T) {
-	for _, plan := range []func(*http.Request) (*http.Response, error){hangs, breaks} {
+	for _, plan := range []answer{hangs, breaks} {
 		if _, err := deliver(t, 3*time.Second, plan); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v", err)
 		}
