@@ -45,6 +45,7 @@ class World:
         self.holders, self.worked = set(), collections.defaultdict(list)
         self.lost, self.not_before, self.recent = {}, {}, collections.deque()
         self.stopping = None
+        self.fail_fast = False
 
     def wrong(self, text):
         if text not in self.faults:
@@ -163,10 +164,11 @@ class Node(BaseHTTPRequestHandler):
         end = time.monotonic() + min(wait, 60)
         if query.get("leased") != ["false"]:
             w.wrong("lists sessions without leased=false")
+        with w.lock:
+            w.seen["list"] += 1
+            w.seen["wait"] += wait > 0
         while True:
             with w.lock:
-                w.seen["list"] += 1
-                w.seen["wait"] += wait > 0
                 found = [{"session_id": s, "version": w.versions[s]} for s in SESSIONS if not w.lease(s)][:limit]
             if found or time.monotonic() >= end or w.fault == "down":
                 return self.answer(200, found)
@@ -309,6 +311,8 @@ class Trial:
                 self.world.wrong(f"ended by itself with status {self.worker.returncode}")
                 raise SystemExit
             with self.world.lock:
+                if self.world.faults and self.world.fail_fast:
+                    raise SystemExit
                 if holds():
                     return True
             time.sleep(0.05)
@@ -334,6 +338,8 @@ class Trial:
     def run(self):
         w, others = self.world, SESSIONS[1:]
         w.calm = time.monotonic()
+        if not self.until(30, lambda: w.recent):
+            w.wrong("asks for nothing within 30 s of its start")
         self.step("it takes what is free, also after a 503, and works on it")
         if not self.until(8, lambda: self.held() and self.working()):
             w.wrong(f"does not hold and work on all of {SESSIONS} within 8 s; held: {sorted(w.leases)}")
@@ -388,9 +394,11 @@ class Trial:
 
 def main():
     parser = argparse.ArgumentParser(description="Tries a worker against a lease API that misbehaves.")
+    parser.add_argument("--fail-fast", action="store_true", help="end with the first fault")
     parser.add_argument("command", nargs="+", help="starts the worker; write -- before it")
     args = parser.parse_args()
     world = Node.world = World()
+    world.fail_fast = args.fail_fast
     server = ThreadingHTTPServer(("127.0.0.1", 0), Node)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
