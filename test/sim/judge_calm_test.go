@@ -223,3 +223,22 @@ func overmove(s *stage) {
 	}
 	s.become("join", "z", moves)
 }
+
+func TestSpread(t *testing.T) {
+	for name, c := range map[string]struct {
+		check string
+		heirs map[string]int
+	}{
+		"as even as can be":     {"", map[string]int{"a": 10, "b": 10, "d": 10}},
+		"as uneven as dice are": {"", map[string]int{"a": 18, "b": 8, "d": 4}},
+		"all to one":            {"spread", map[string]int{"a": 30}},
+		"few say nothing":       {"", map[string]int{"a": 4}},
+		"none":                  {"", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHand(t)
+			h.spread(c.heirs, 3, &change{kind: "kill", who: "c"})
+			verdict(t, h.err(), c.check)
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"time"
 )
 
@@ -20,6 +21,8 @@ const (
 	handover = 50 * time.Millisecond
 	// latest is how long it may lie free in any case.
 	latest = 2 * time.Second
+	// sigmas is how far from the mean a random share may be: it is so once in 300,000.
+	sigmas = 4.5
 )
 
 // moveBound is how many sessions one change may move where n is unavoidable. The
@@ -42,6 +45,7 @@ func (j *judge) moved(s scene) {
 		lists[d.id] = d
 	}
 	moved, least, slow, given := 0, 0, 0, 0
+	heirs := map[string]int{}
 	for id, holder := range s.leases {
 		before, ok := c.from[id]
 		if !ok || before == holder {
@@ -54,7 +58,9 @@ func (j *judge) moved(s scene) {
 		l := j.ledger(id)
 		switch {
 		case c.kind == "kill" && before == c.who:
-			j.takenOver(l, lists[id], c)
+			if heir := j.takenOver(l, lists[id], c); heir != "" {
+				heirs[heir]++
+			}
 		case c.kind == "drain" && before == c.who:
 			given++
 			if !j.handedOver(l, c) {
@@ -65,6 +71,7 @@ func (j *judge) moved(s scene) {
 	if slow > max(1, given/100) {
 		j.convict(nil, "drain", "%d of %d leases lay free for more than %s", slow, given, handover)
 	}
+	j.spread(heirs, len(s.nodes), c)
 	if most := moveBound(least); moved > most {
 		j.convict(nil, "moves", "the %s of %s moved %d sessions of %d, at least %d had to", c.kind, c.who, moved, len(s.leases), least)
 	}
@@ -83,8 +90,25 @@ func (j *judge) unmoved(s scene, c *change) {
 	}
 }
 
-// takenOver checks the first acquisition after a death.
-func (j *judge) takenOver(l *ledger, d sessionDoc, c *change) {
+// spread checks that no survivor takes a dead node's sessions alone: whoever comes first
+// for a session, by the plan or in turn, is as good as random.
+func (j *judge) spread(heirs map[string]int, nodes int, c *change) {
+	n := 0
+	for _, took := range heirs {
+		n += took
+	}
+	share := 1 / float64(nodes)
+	mean := float64(n) * share
+	most := mean + sigmas*math.Sqrt(mean*(1-share)) + 1
+	for heir, took := range heirs {
+		if float64(took) > most {
+			j.convict(nil, "spread", "%s took %d of the %d sessions of %s, with %d nodes there", heir, took, n, c.who, nodes)
+		}
+	}
+}
+
+// takenOver checks the first acquisition after a death, and returns whose it was.
+func (j *judge) takenOver(l *ledger, d sessionDoc, c *change) string {
 	for _, g := range l.grants {
 		if !g.begun.After(c.at) {
 			continue
@@ -92,8 +116,9 @@ func (j *judge) takenOver(l *ledger, d sessionDoc, c *change) {
 		if took := g.begun.Sub(c.at); took > d.ttl+takeover {
 			j.convict(l, "failover", "%s acquired the lease %s after the death of %s", g.holder, took, c.who)
 		}
-		return
+		return g.holder
 	}
+	return ""
 }
 
 // handedOver reports whether a lease that was given back was acquired in time.
