@@ -20,7 +20,7 @@ MINUTES         ?=
 FLEETS          ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test fleet soak sim sim-mutants race lint bench fuzz fmt redis postgres clean
+.PHONY: help build demo run test fleet soak sim sim-mutants race lint bench fuzz fmt redis postgres python clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,11 +34,11 @@ demo: build ## show a whole fleet at work; needs nothing but Go
 run: build ## run one node; needs a Redis, see LEASEHOLD_REDIS_URL
 	./$(BIN) run $(ARGS)
 
-test: redis postgres build ## run all tests; installs redis-server and PostgreSQL where none is
+test: redis postgres python build ## run all tests; installs redis-server, PostgreSQL and Python where none is
 	go test -timeout $(TIMEOUT) $(OTHERS)
 	go test -timeout $(TIMEOUT) -p 1 $(FLEET)
 
-fleet: redis ## run all trials on real processes, the long ones too
+fleet: redis python ## run all trials on real processes, the long ones too
 	LONG=1 go test -timeout $(TIMEOUT) -parallel $(FLEETS) ./test/fleet
 
 soak: redis ## run a fleet under churn and faults for MINUTES (10) and see that it does not grow
@@ -50,7 +50,7 @@ sim: ## simulate fleets under random faults: SEED, HOURS, MINUTES (2)
 sim-mutants: ## see that the simulation convicts each of a set of broken builds
 	go run ./test/sim/mutants
 
-race: redis postgres build ## run all tests with the race detector; needs a C compiler
+race: redis postgres python build ## run all tests with the race detector; needs a C compiler
 	go test -race -timeout $(TIMEOUT) $(OTHERS)
 	go test -race -timeout $(TIMEOUT) -p 1 $(FLEET)
 
@@ -79,6 +79,9 @@ redis: ## install redis-server where none is
 
 postgres: ## install PostgreSQL, for the tests of an example, where none is
 	@scripts/ensure-postgres.sh
+
+python: ## install Python, for the tests of an example, where none is
+	@scripts/ensure-python.sh
 
 clean: ## remove what was built
 	rm -rf bin .bin

@@ -7,16 +7,7 @@ if command -v redis-server >/dev/null; then
 	exit 0
 fi
 
-as_root() {
-	if [ "$(id -u)" -eq 0 ]; then
-		"$@"
-	elif command -v sudo >/dev/null; then
-		sudo "$@"
-	else
-		echo "This needs root, and there is no sudo: $*" >&2
-		return 1
-	fi
-}
+source "$(dirname "$0")/as-root.sh"
 
 echo "There is no redis-server; installing one for the tests." >&2
 if command -v apt-get >/dev/null; then
