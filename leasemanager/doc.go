@@ -44,8 +44,8 @@
 // The order is the same for [Member.Release], [Member.Stop] and a loss: the context
 // ends, [Callbacks.Lost] is called, and only after it has returned the lease is given
 // back, unless it was lost. So a callback that waits for the work to end keeps all
-// others from the session for that long, up to the TTL. IsOwned is false from the
-// beginning.
+// others from the session for that long: the lease is renewed meanwhile. IsOwned is
+// false from the beginning.
 //
 // # Sessions
 //

@@ -27,14 +27,17 @@ func (m *Member) GetLiveNodes(ctx context.Context) ([]string, error) {
 	return slices.Compact(nodes), nil
 }
 
-// PreferredOwner returns the live node that comes first for the session by rendezvous
+// PreferredOwner returns which instance should have the session; "" if none lives. A
+// member that polls by plan answers by its last plan, where that has the session, and
+// asks nobody. Else it is the live node that comes first for the session by rendezvous
 // weight: the same on every instance that sees the same nodes, and another for few
-// sessions only when a node joins or leaves. It returns "" if no node lives. A fleet
-// that polls by plan also keeps its shares equal and sessions where they are, so
-// there another may have it for good.
+// sessions only when a node joins or leaves.
 func (m *Member) PreferredOwner(ctx context.Context, sessionID string) (string, error) {
 	if err := session.ValidID(sessionID); err != nil {
 		return "", fmt.Errorf("leasemanager: %w", err)
+	}
+	if owner := m.planned(sessionID); owner != "" {
+		return owner, nil
 	}
 	nodes, err := m.GetLiveNodes(ctx)
 	if err != nil || len(nodes) == 0 {
@@ -45,4 +48,13 @@ func (m *Member) PreferredOwner(ctx context.Context, sessionID string) (string, 
 		names[i] = planner.NewName(n)
 	}
 	return nodes[planner.Rank(planner.NewName(sessionID), names)[0]], nil
+}
+
+// planned returns who should have a session by this member's plan; empty if it has
+// none.
+func (m *Member) planned(sessionID string) string {
+	if m.ready() != nil || m.poll == nil {
+		return ""
+	}
+	return m.nodes[1].Planned(sessionID)
 }

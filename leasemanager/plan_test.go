@@ -91,6 +91,33 @@ var _ = Describe("members that poll by plan", func() {
 		})
 	})
 
+	It("know who should have a session by the plan, and who else would take it", func() {
+		run(func(g Gomega, f *fleet) {
+			w := &works{}
+			f.PutMany(20, 10*time.Second)
+			members := []*member{f.start(leasemanager.WithPoller(w.poll)), f.start(leasemanager.WithPoller(w.poll))}
+			bubble.Sleep(time.Minute)
+			g.Expect(f.Owners()).To(HaveLen(20))
+			for id, owner := range f.Owners() {
+				for _, m := range members {
+					g.Expect(m.PreferredOwner(ctx, id)).To(Equal(owner))
+				}
+			}
+			first, err := members[0].PreferredOwner(ctx, "unknown")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(members[1].PreferredOwner(ctx, "unknown")).To(Equal(first))
+			g.Expect(first).To(BeElementOf(members[0].InstanceID(), members[1].InstanceID()))
+
+			g.Expect(members[1].Stop()).To(Succeed())
+			bubble.Sleep(5 * time.Second)
+			for id := range f.Owners() {
+				g.Expect(members[0].PreferredOwner(ctx, id)).To(Equal(members[0].InstanceID()))
+			}
+			_, err = members[1].PreferredOwner(ctx, "s0")
+			g.Expect(err).To(MatchError(leasemanager.ErrStopped))
+		})
+	})
+
 	It("share with the program's own nodes", func() {
 		run(func(g Gomega, f *fleet) {
 			w := &works{}

@@ -31,6 +31,7 @@ type Node struct {
 	tree     *supervisor.Running
 
 	leases  atomic.Int64
+	plan    atomic.Pointer[plan] // nil before the first one
 	failed  chan error
 	running sync.WaitGroup // the listener and the heart
 	close   sync.Once

@@ -66,7 +66,7 @@ func (n *Node) planner(renewals *actor.PID, child func(poller.Config) *actor.Pro
 		Context:  n.ctx, Store: n.store, Members: n.store, Source: n.store, Events: n.listener,
 		Holder:  func(c leaseholder.Config) *actor.Props { return leaseholder.Props(holders, c) },
 		Renewer: renewals, Log: n.cfg.Log, Report: n.report,
-		Owned: n.own,
+		Owned: n.own, Planned: n.notePlan,
 	})
 }
 

@@ -103,6 +103,9 @@ func (a *membershipActor) handle(c actor.Context, message Message) {
 	case *looked:
 		a.machine.onStatuses(m.statuses, now)
 	case *planned:
+		if a.cfg.Planned != nil {
+			a.cfg.Planned(m.in.View, m.owners)
+		}
 		a.machine.onPlan(m.in, m.owners, now)
 	case *listed:
 		a.onListed(c, m, now)

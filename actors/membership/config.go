@@ -10,6 +10,7 @@ import (
 	"leasehold/actors/tree"
 	"leasehold/eventlog"
 	"leasehold/lease"
+	"leasehold/planner"
 	"leasehold/redisevents"
 	"leasehold/rediskey"
 	"leasehold/session"
@@ -50,6 +51,9 @@ type Config struct {
 	// Owned hears how many sessions this node has a leaseholder for, on each change.
 	// It must not block. It may be nil.
 	Owned func(sessions int)
+	// Planned hears of each new plan: owners holds, for each session of the view, its
+	// node's index, or planner.None. It must not block, nor change either. It may be nil.
+	Planned func(view planner.View, owners []int32)
 	// Holder makes the props of a leaseholder.
 	Holder func(leaseholder.Config) *actor.Props
 	// Renewer gets the messages of package renewer.

@@ -26,5 +26,6 @@
 // # On failure
 //
 // A poller below that failed ends the tenure: the leaseholder gives the lease back.
-// A watcher that never returns keeps the lease from being given back; it runs out.
+// A watcher that never returns keeps the lease, which is renewed on, for as long as
+// the node lives.
 package tenure
