@@ -11,6 +11,7 @@ import (
 
 	"leasehold/internal/bubble"
 	"leasehold/leasemanager"
+	"leasehold/redisevents"
 )
 
 var _ = Describe("a member", func() {
@@ -171,6 +172,21 @@ var _ = Describe("a member", func() {
 			g.Expect(a.Stop()).To(MatchError(leasemanager.ErrNotDrained))
 			g.Expect(lease.Err()).To(HaveOccurred())
 			g.Expect(a.told()).To(Equal([]string{"acquired s", "lost s"}))
+		})
+	})
+
+	It("stops by itself when it can not go on, and says why", func() {
+		run(func(g Gomega, f *fleet) {
+			a := f.add() // its link, for a member with other settings
+			a.link.Fail("ERR unknown command", "CONFIG")
+			m, err := leasemanager.New(leasemanager.Config{Client: a.client, Events: redisevents.Require})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(m.Start(ctx)).To(Succeed())
+			bubble.Sleep(time.Minute)
+			g.Expect(m.Done()).To(BeClosed())
+			g.Expect(m.Stop()).To(MatchError(ContainSubstring("the member failed")))
+			_, err = m.TryAcquire(ctx, "s")
+			g.Expect(err).To(MatchError(leasemanager.ErrStopped))
 		})
 	})
 
