@@ -124,7 +124,6 @@ func (s *stream) begin() {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Accel-Buffering", "no") // proxies shall pass on what comes
-	_ = s.control.SetReadDeadline(time.Time{})
 	s.writer.WriteHeader(http.StatusOK)
 	s.flush()
 }
