@@ -1,4 +1,5 @@
-// Package httpapi serves a node's health, and the leases of the fleet, over HTTP.
+// Package httpapi serves a node's health, the leases of the fleet and its state over
+// HTTP, and describes itself.
 //
 // # Owns
 //
@@ -19,6 +20,11 @@
 //     unknown, so neither free nor lost.
 //   - Few requests talk to Redis at a time, so that the node's own calls find a
 //     connection. Whoever waits too long for a turn gets a 503, and nothing was done.
+//   - However many wait for something free, or follow the changes, Redis is asked once
+//     for all of them. Looks at all sessions take a tenth of the time at most. Nobody
+//     is kept waiting when the server is about to stop, and who is slow delays nobody.
+//   - The description is made from the routes, and a test holds the server to it.
+//   - No secret of a document is shown.
 //   - No holder has the form of an instance ID: nobody acts for a node.
 //   - An ID in a path is decoded once and never cleaned.
 //   - Without a token only programs of this machine get an answer, and browsers never
@@ -26,7 +32,8 @@
 //
 // # Not promised
 //
-// That a ready node holds leases: others may hold all. That what is listed as free
+// That a change is told: the stream says where some may be missing. That a ready node
+// holds leases: others may hold all. That what is listed as free
 // still is. That a listing is complete over a restart of Redis.
 //
 // # On failure

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -58,7 +59,7 @@ func (d *described) check(method, path string, got reply) {
 	d.t.Helper()
 	name := fmt.Sprintf("%s %s %d", method, path, got.code)
 	responses := d.at("paths", path, strings.ToLower(method), "responses")
-	response, ok := responses[fmt.Sprint(got.code)].(map[string]any)
+	response, ok := responses[strconv.Itoa(got.code)].(map[string]any)
 	if !ok {
 		d.t.Errorf("%s is not described: %s", name, got.text)
 		return
@@ -79,11 +80,11 @@ func (d *described) check(method, path string, got reply) {
 		return
 	}
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
-	where := []string{"paths", path, strings.ToLower(method), "responses", fmt.Sprint(got.code), "content", mime, "schema"}
-	pointer := ""
-	for _, w := range where {
-		pointer += "/" + escape.Replace(w)
+	where := []string{"paths", path, strings.ToLower(method), "responses", strconv.Itoa(got.code), "content", mime, "schema"}
+	for i, w := range where {
+		where[i] = escape.Replace(w)
 	}
+	pointer := "/" + strings.Join(where, "/")
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	if err := c.AddResource("http://leasehold/openapi.json", d.all); err != nil {
@@ -234,10 +235,10 @@ func (d *described) refused(b *bench) {
 		l.Store = stuck{good.Store, release}
 	}, func() {
 		for range 8 {
-			go b.send("GET", s1, "")
+			go func() { b.send("GET", s1, "") }()
 		}
 		for range 2 {
-			go b.send("GET", "/api/v1/nodes", "")
+			go func() { b.send("GET", "/api/v1/nodes", "") }()
 		}
 		synctest.Wait()
 	})

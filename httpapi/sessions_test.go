@@ -130,7 +130,8 @@ func TestSessionsThatAreFreePausedOrBrokenAreShownToo(t *testing.T) {
 			t.Errorf("%d listed, next %q: %+v", len(all), next, all)
 		}
 		var leased []sessionReply
-		if b.read("/api/v1/sessions?leased=true", &leased); len(leased) != 1 || leased[0].SessionID != "forever" {
+		b.read("/api/v1/sessions?leased=true", &leased)
+		if len(leased) != 1 || leased[0].SessionID != "forever" {
 			t.Errorf("leased: %+v", leased)
 		}
 		b.mini.Down()
@@ -210,7 +211,7 @@ func TestNodesAreListedInPages(t *testing.T) {
 func TestTheStatusIsThatOfTheNodeAlsoWithoutRedis(t *testing.T) {
 	onBench(t, func(b *bench) {
 		broken := false
-		b.serve = httpapi.New(httpapi.Config{Leases: &b.api, Ready: []httpapi.Check{{Name: "redis", Probe: func(ctx context.Context) error {
+		b.serve = httpapi.New(httpapi.Config{Leases: &b.api, Ready: []httpapi.Check{{Name: "redis", Probe: func(context.Context) error {
 			if broken {
 				return errors.New("out of reach")
 			}

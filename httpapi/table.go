@@ -26,25 +26,35 @@ func (a *api) table() []route {
 	return []route{
 		{
 			get, "status", a.lists.pass(a.status), "status", "How the node that answers is",
-			nil, map[int]any{ok: status{}}, nil,
+			nil,
+			map[int]any{ok: status{}},
+			nil,
 		},
 		{
 			get, "nodes", a.lists.pass(a.nodes), "listNodes", "The nodes that are alive, in the order of their names",
-			pageInput{}, map[int]any{ok: []member{}}, []int{malformed, invalid},
+			pageInput{},
+			map[int]any{ok: []member{}},
+			[]int{malformed, invalid},
 		},
 		{
 			get, "sessions", a.list, "listSessions",
 			"All sessions, those that are leased, or those that are free to lease, which have session_id and version alone; " +
 				"with wait, as soon as one is free",
-			listInput{}, map[int]any{ok: []listedSession{}}, []int{malformed, invalid},
+			listInput{},
+			map[int]any{ok: []listedSession{}},
+			[]int{malformed, invalid},
 		},
 		{
 			get, "sessions/{id}", a.work.pass(a.one), "getSession", "A session: its document without secrets, its lease and its polls",
-			sessionInput{}, map[int]any{ok: shownSession{}}, []int{gone},
+			sessionInput{},
+			map[int]any{ok: shownSession{}},
+			[]int{gone},
 		},
 		{
 			get, "sessions/{id}/lease", a.work.pass(a.show), "getLease", "Who holds the lease. 404: nobody, or there is no such session",
-			sessionInput{}, map[int]any{ok: held{}}, []int{gone},
+			sessionInput{},
+			map[int]any{ok: held{}},
+			[]int{gone},
 		},
 		{
 			post, "sessions/{id}/lease", a.work.pass(a.acquire), "acquireLease",
@@ -56,19 +66,27 @@ func (a *api) table() []route {
 		{
 			http.MethodDelete, "sessions/{id}/lease", a.work.pass(a.release), "releaseLease",
 			"Give the lease back, whether or not it is still held. The holder may be named in a JSON body instead",
-			releaseInput{}, map[int]any{http.StatusNoContent: nil}, []int{malformed, large, invalid},
+			releaseInput{},
+			map[int]any{http.StatusNoContent: nil},
+			[]int{malformed, large, invalid},
 		},
 		{
 			post, "sessions/{id}/lease/renew", a.work.pass(a.renew), "renewLease", "Restart the lease's TTL. 404: it was lost, stop working",
-			claimInput{}, map[int]any{ok: held{}}, []int{malformed, gone, large, invalid},
+			claimInput{},
+			map[int]any{ok: held{}},
+			[]int{malformed, gone, large, invalid},
 		},
 		{
 			get, "events", a.events, "followChanges", "Changes of leases, nodes and polls as server-sent events",
-			eventsInput{}, map[int]any{ok: streamed("")}, []int{malformed, invalid},
+			eventsInput{},
+			map[int]any{ok: streamed("")},
+			[]int{malformed, invalid},
 		},
 		{
 			post, "leases/renew", a.work.pass(a.renewMany), "renewLeases", "Renew up to 1000 leases, with an answer for each in their order",
-			batchInput{}, map[int]any{ok: batchAnswer{}}, []int{malformed, large, invalid},
+			batchInput{},
+			map[int]any{ok: batchAnswer{}},
+			[]int{malformed, large, invalid},
 		},
 	}
 }

@@ -115,14 +115,14 @@ func (b *bench) longPolls(n int, path string) <-chan offer {
 	return offers
 }
 
-func (b *bench) lease(id string) string { return "/api/v1/sessions/" + id + "/lease" }
+func leaseOf(id string) string { return "/api/v1/sessions/" + id + "/lease" }
 
 func TestALongPollIsAnsweredAtOnceWhenSomethingIsFree(t *testing.T) {
 	onVigil(t, func(b *bench, _ *hints, _ chan struct{}) {
 		b.put("a", external)
 		b.put("b", external)
 		b.put("held", external)
-		b.want(http.StatusCreated, "POST", b.lease("held"), asW1)
+		b.want(http.StatusCreated, "POST", leaseOf("held"), asW1)
 		o := <-b.longPolls(1, longPoll)
 		slices.Sort(o.ids)
 		if o.code != http.StatusOK || o.after != 0 || fmt.Sprint(o.ids) != "[a b]" {
@@ -210,7 +210,7 @@ func TestAThousandLongPollsCostOneLook(t *testing.T) {
 		const all = 1000
 		for _, id := range []string{"s1", "s2", "s3"} {
 			b.put(id, external)
-			b.want(http.StatusCreated, "POST", b.lease(id), asW1)
+			b.want(http.StatusCreated, "POST", leaseOf(id), asW1)
 		}
 		var mu sync.Mutex
 		commands := 0
@@ -235,7 +235,7 @@ func TestAThousandLongPollsCostOneLook(t *testing.T) {
 			t.Errorf("%d commands for the arrival of %d", n, all)
 		}
 		for _, id := range []string{"s1", "s2", "s3"} {
-			b.want(http.StatusNoContent, "DELETE", b.lease(id), asW1)
+			b.want(http.StatusNoContent, "DELETE", leaseOf(id), asW1)
 		}
 		spent()
 		h.give(redisevents.LeaseFreed{Session: "s1"}, redisevents.LeaseFreed{Session: "s2"}, redisevents.LeaseFreed{Session: "s3"})
@@ -246,7 +246,7 @@ func TestAThousandLongPollsCostOneLook(t *testing.T) {
 				t.Fatalf("after %s: %s, given already: %v", o.after, o.text, seen)
 			}
 			seen[o.ids[0]] = true
-			b.want(http.StatusCreated, "POST", b.lease(o.ids[0]), asW2)
+			b.want(http.StatusCreated, "POST", leaseOf(o.ids[0]), asW2)
 		}
 		if n := spent(); n > 20 {
 			t.Errorf("%d commands for three of %d", n, all)

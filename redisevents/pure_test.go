@@ -71,7 +71,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(s[0], s[1])
 	}
 	keys := rediskey.Default()
-	p := parser{keys: keys, db: 0}
+	p := parser{keys: keys, db: 0, takings: true}
 	f.Fuzz(func(t *testing.T, channel, payload string) {
 		e := p.parse(channel, payload)
 		if e == nil {
@@ -80,6 +80,8 @@ func FuzzParse(f *testing.F) {
 		var key string
 		switch e := e.(type) {
 		case LeaseFreed:
+			key = keys.Lease(e.Session)
+		case LeaseTaken:
 			key = keys.Lease(e.Session)
 		case NodeSeen:
 			key = keys.Node(e.Instance)
