@@ -1,6 +1,6 @@
 package redisevents
 
-import "leasehold/internal/redisinfo"
+import "leasehold/redisinfo"
 
 // identity tells one life of one server in one role from another.
 type identity struct {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"leasehold/internal/redisinfo"
 	"leasehold/lease"
+	"leasehold/redisinfo"
 )
 
 // Acquire takes each lease that is free: see [lease.Store].

@@ -2,7 +2,6 @@ package membership
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -33,6 +32,7 @@ type membershipActor struct {
 	listLater, scanLater bool
 	unread               []string // documents whose reading failed and waits to be repeated
 
+	texts    *texts        // of the scan in flight
 	slots    chan struct{} // bounds the claims at once; shared with their goroutines
 	stopping bool
 	drained  bool // was reported
@@ -116,8 +116,7 @@ func (a *membershipActor) handle(c actor.Context, message Message) {
 	case *fetched:
 		a.onFetched(c, m, now)
 	case *refetch:
-		slices.Sort(a.unread)
-		a.machine.out.fetch = append(a.machine.out.fetch, slices.Compact(a.unread)...)
+		a.machine.out.fetch = append(a.machine.out.fetch, a.unread...)
 		a.unread = nil
 	case *relist:
 		a.listLater, a.scanLater = a.listLater && !m.list, a.scanLater && !m.scan

@@ -99,7 +99,7 @@ func (a *membershipActor) scan(c actor.Context) {
 		return
 	}
 	a.scanning = true
-	parent, source, decode := a.cfg.Context, a.cfg.Source, a.decoder()
+	parent, source, decode, texts := a.cfg.Context, a.cfg.Source, a.decoder(), a.texts
 	tree.Async(c, func() any {
 		ctx, cancel := context.WithTimeout(parent, callLimit)
 		defer cancel()
@@ -107,9 +107,14 @@ func (a *membershipActor) scan(c actor.Context) {
 		var docs []document
 		err := source.Scan(ctx, func(batch []session.Document) {
 			for _, d := range batch {
+				if fingerprint, same := texts.same(d); same {
+					docs = append(docs, document{id: d.ID, unchanged: true, fingerprint: fingerprint})
+					continue
+				}
 				docs = append(docs, decode(d))
 			}
 		})
+		texts.end(err)
 		return &scanned{docs: docs, read: read, err: err}
 	})
 }
@@ -118,6 +123,8 @@ func (a *membershipActor) fetch(c actor.Context, ids []string) {
 	if len(ids) == 0 {
 		return
 	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
 	parent, source, decode := a.cfg.Context, a.cfg.Source, a.decoder()
 	tree.Async(c, func() any {
 		ctx, cancel := context.WithTimeout(parent, callLimit)

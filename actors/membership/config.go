@@ -118,6 +118,6 @@ const (
 // Props returns the props of a membership actor.
 func Props(cfg Config) *actor.Props {
 	return tree.Props(func() actor.Actor {
-		return &membershipActor{cfg: cfg, slots: make(chan struct{}, claimFlights)}
+		return &membershipActor{cfg: cfg, texts: newTexts(), slots: make(chan struct{}, claimFlights)}
 	}, cfg.Report)
 }

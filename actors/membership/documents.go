@@ -14,6 +14,9 @@ type document struct {
 	absent  bool
 	session session.Session
 	fault   *fault // set when the document can't be used
+	// unchanged is set for what the scan before found with this fingerprint already.
+	unchanged   bool
+	fingerprint uint64
 }
 
 // fault is why a document can't be used.
@@ -74,12 +77,31 @@ func (m *machine) onDocument(d document, read, now time.Time) bool {
 		m.gone[d.id] = read
 		return m.onAbsent(d.id)
 	}
+	if d.unchanged {
+		m.onUnchanged(d, read)
+		return false
+	}
 	delete(m.gone, d.id)
 	if d.fault != nil {
 		return m.onInvalid(d, read, now)
 	}
 	delete(m.invalid, d.id)
 	return m.onValid(d.session, read, now)
+}
+
+// onUnchanged books that a document is as it was. Where it is not known here as such,
+// another reading came between the scans: it is read once more.
+func (m *machine) onUnchanged(d document, read time.Time) {
+	if e, ok := m.entries[d.id]; ok && e.session.Fingerprint == d.fingerprint {
+		e.read = read
+		return
+	}
+	if f, ok := m.invalid[d.id]; ok && f.fingerprint == d.fingerprint {
+		f.read = read
+		m.invalid[d.id] = f
+		return
+	}
+	m.out.fetch = append(m.out.fetch, d.id)
 }
 
 // onAbsent forgets a session whose document has gone.
@@ -177,17 +199,13 @@ func (m *machine) adapt(e *entry, now time.Time) {
 func (m *machine) onScan(docs []document, read, now time.Time) {
 	first := !m.scanned
 	news := m.onDocuments(docs, read, now)
-	seen := make(map[string]struct{}, len(docs))
-	for _, d := range docs {
-		seen[d.id] = struct{}{}
-	}
 	for id, e := range m.entries {
-		if _, ok := seen[id]; !ok && e.read.Before(read) {
+		if e.read.Before(read) {
 			m.out.fetch = append(m.out.fetch, id)
 		}
 	}
 	for id, f := range m.invalid {
-		if _, ok := seen[id]; !ok && f.read.Before(read) {
+		if f.read.Before(read) {
 			m.out.fetch = append(m.out.fetch, id)
 		}
 	}

@@ -180,6 +180,29 @@ var _ = Describe("a session document", func() {
 		Expect(count[eventlog.SessionRemoved](d.take())).To(BeZero())
 	})
 
+	It("that a scan finds as it was is not decoded again, and read only where it is not known so", func() {
+		unchanged := func(id string, fingerprint uint64) document {
+			return document{id: id, unchanged: true, fingerprint: fingerprint}
+		}
+		d := ready(nil, ids(1))
+		d.scan(doc("s0"), bad("s1", 7))
+		d.take()
+		d.now = d.now.Add(time.Second)
+		d.scan(unchanged("s0", 1), unchanged("s1", 7))
+		o := d.take()
+		Expect(o.fetch).To(BeEmpty())
+		Expect(o.logs).To(BeEmpty())
+
+		d.read(absent("s0"), doc("s1"))
+		d.take()
+		d.now = d.now.Add(time.Second)
+		d.scan(unchanged("s0", 1), unchanged("s1", 7))
+		Expect(d.take().fetch).To(ContainElements("s0", "s1"))
+		d.read(doc("s0"), bad("s1", 7))
+		Expect(d.m.entries).To(HaveKey("s0"))
+		Expect(d.m.invalid).To(HaveKey("s1"))
+	})
+
 	It("that only the scan found counts as a repair", func() {
 		d := ready(nil, ids(1))
 		d.sleep(time.Second)

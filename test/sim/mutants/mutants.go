@@ -101,7 +101,7 @@ func decisions() []mutant {
 			{"session/session.go", "return s.Kind != External && !s.Paused", "return s.Kind != External"},
 		}},
 		{name: "a draining node keeps its heartbeat", edits: []edit{
-			{"node/node.go", "if err := n.heart.Leave(leave); err != nil {", "if err := leave.Err(); err != nil {"},
+			{"node/node.go", "if err := n.heart.Leave(ctx); err != nil {", "if err := ctx.Err(); err != nil {"},
 		}},
 	}
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/onsi/gomega"
 
-	"leasehold/internal/redisinfo"
+	"leasehold/redisinfo"
 )
 
 func TestField(t *testing.T) {
