@@ -220,7 +220,7 @@ func TestResultsAreTold(t *testing.T) {
 	defer s.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, "GET", s.URL+changes, http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+changes, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
