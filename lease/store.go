@@ -140,6 +140,12 @@ type Ledger interface {
 	Finish(ctx context.Context, g Grant, r Result) error
 }
 
+// Asker has a task begun before it is due, by whoever has its lease, within seconds. A
+// run that is in flight goes on; the one that was asked for follows it.
+type Asker interface {
+	Ask(ctx context.Context, session string) error
+}
+
 // Slot says what is about to be polled.
 type Slot struct {
 	Interval time.Duration
@@ -148,6 +154,18 @@ type Slot struct {
 	// Heard is the last start that the caller was told, zero for none. Asked again, a
 	// ledger answers with a start that it recorded only to who has not heard of it.
 	Heard time.Time
+
+	// Keep leaves the slot due until a Finish: a start whose end is never recorded is
+	// repeated once its poll can be in flight no more.
+	Keep bool
+	// Plan names the calendar that has the slots, empty without one. Where the ledger
+	// has slots of another, or none, Next is the first.
+	Plan string
+	// Next is the calendar's first slot from now.
+	Next time.Time
+	// Grace, if more than zero, is how late a slot may be served; one that nobody
+	// began by then is skipped.
+	Grace time.Duration
 }
 
 // Start answers Begin. Times are of the Redis server's clock.

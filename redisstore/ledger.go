@@ -17,6 +17,9 @@ func (s *Store) Begin(ctx context.Context, g lease.Grant, slot lease.Slot) (leas
 		script: s.scripts.begin,
 		args:   []any{g.Holder, int64(g.Token), millis(slot.Interval), millis(slot.Bound), unixMilli(slot.Heard)},
 	}
+	if slot.Keep || slot.Plan != "" {
+		c.args = append(c.args, flag(slot.Keep), slot.Plan, unixMilli(slot.Next), slot.Grace.Milliseconds())
+	}
 	c.addKeys(s.leaseKeys(g.Session))
 	if err := s.polls.do(ctx, c); err != nil {
 		return lease.Start{}, fmt.Errorf("begin a poll: %w", err)
@@ -72,6 +75,20 @@ func (s *Store) finishArgs(g lease.Grant, r lease.Result) []any {
 		r.Failures, flag(r.OK), r.Class, r.ErrorText(), r.Status, r.Duration.Milliseconds(), r.Bytes,
 		unixMilli(r.Started),
 	}
+}
+
+// Ask has a task begun soon: see [lease.Asker].
+func (s *Store) Ask(ctx context.Context, session string) error {
+	c := &call{script: s.scripts.ask, args: []any{millis(s.opts.StateTTL)}}
+	c.addKeys(s.leaseKeys(session))
+	if err := s.polls.do(ctx, c); err != nil {
+		return fmt.Errorf("ask for a run: %w", err)
+	}
+	if c.err == nil && integer(c.reply) < 0 {
+		return fmt.Errorf("ask for a run: %w", foreign(s.keys.Lease(session)))
+	}
+
+	return nil
 }
 
 // refusal turns an answer that did nothing into an error.

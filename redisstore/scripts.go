@@ -21,12 +21,14 @@ var (
 	beginSource string
 	//go:embed scripts/finish.lua
 	finishSource string
+	//go:embed scripts/ask.lua
+	askSource string
 )
 
 // scripts are the ones that write leases and states, and the one that reads both
 // together; each file's header is its contract.
 type scripts struct {
-	acquire, renew, release, read, begin, finish *redis.Script
+	acquire, renew, release, read, begin, finish, ask *redis.Script
 }
 
 func newScripts() scripts {
@@ -38,5 +40,6 @@ func newScripts() scripts {
 		read:    script(readSource),
 		begin:   script(beginSource),
 		finish:  script(finishSource),
+		ask:     script(askSource),
 	}
 }

@@ -57,6 +57,7 @@ var (
 	_ lease.Reader    = (*Store)(nil)
 	_ lease.Inspector = (*Store)(nil)
 	_ lease.Ledger    = (*Store)(nil)
+	_ lease.Asker     = (*Store)(nil)
 	_ lease.Members   = (*Store)(nil)
 	_ session.Source  = (*Store)(nil)
 	_ session.Pager   = (*Store)(nil)

@@ -16,6 +16,8 @@ type Policy struct {
 	// ID chooses the session's phase within the interval.
 	ID       string
 	Interval time.Duration
+	// Calendar, where there is one, has the slots; Interval then only bounds retries.
+	Calendar *Calendar
 }
 
 // Run is one poll that has ended.
@@ -49,6 +51,9 @@ func Next(p Policy, r Run) Plan {
 		failures := max(0, r.Failures)
 
 		return Plan{Due: ceil(due), RetryAt: ceil(r.End.Add(backoff(failures, interval))), Failures: failures + 1}
+	}
+	if p.Calendar != nil {
+		return Plan{Due: p.Calendar.Next(r.End)}
 	}
 	next := ceil(after(base(r, interval), r.End, interval))
 	step := (interval / slewShare).Truncate(tick)

@@ -47,7 +47,7 @@ func Decode(id string, raw []byte, d Defaults) (Session, error) {
 	}
 	s := Session{ID: id, Fingerprint: Fingerprint(raw)}
 	for _, read := range []func(fields, *Session, Defaults) error{
-		readKind, readRhythm, readPaused, readLabels, readRequest, readExpect, readKeepBody,
+		readKind, readRhythm, readTask, readPaused, readLabels, readRequest, readExpect, readKeepBody,
 	} {
 		if err := read(doc, &s, d); err != nil {
 			return Session{}, err

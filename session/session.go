@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"leasehold/schedule"
 )
 
 // Kind says who works on a session, and how.
@@ -25,6 +27,15 @@ const (
 	Release OnFailure = "release"
 )
 
+// Misfire says what becomes of a task's slot that nobody served in time.
+type Misfire string
+
+// What can be done with a slot that nobody served in time.
+const (
+	Once Misfire = "once" // it is served late, however many were missed
+	Skip Misfire = "skip" // the next one is waited for
+)
+
 // Session is one poll target, decoded and checked. It is never changed after
 // Decode returned it, so it may be shared between goroutines.
 type Session struct {
@@ -43,8 +54,13 @@ type Session struct {
 	Timeout   time.Duration
 	LeaseTTL  time.Duration // zero: the node's own
 	OnFailure OnFailure
-	Paused    bool
-	Labels    map[string]string
+	// Misfire makes the session a task; empty: it is none.
+	Misfire Misfire
+	// Calendar has the slots of a task with a cron expression, nil without. Interval is
+	// then the shortest time between two.
+	Calendar *schedule.Calendar
+	Paused   bool
+	Labels   map[string]string
 
 	// Fingerprint is the hash of the document's bytes: equal documents, equal
 	// fingerprints.
@@ -55,6 +71,10 @@ type Session struct {
 func (s Session) Pollable() bool {
 	return s.Kind != External && !s.Paused
 }
+
+// Task reports whether the session is a task: its slot stays due until a run of it was
+// recorded, where a poll's is given up if the poll dies.
+func (s Session) Task() bool { return s.Misfire != "" }
 
 // Expect says which answers count as success.
 type Expect struct {

@@ -34,7 +34,7 @@ type pollerActor struct {
 func (p *pollerActor) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
-		p.apply(c, effect{do: arm, wait: p.first})
+		p.apply(c, effect{do: arm, wait: p.machine.pace(p.first)})
 	case *actor.Stopping:
 		p.quit()
 	case Message:

@@ -25,6 +25,10 @@ const (
 	recordTries = 3
 	recordPause = 100 * time.Millisecond
 
+	// grace is how late a task is served that skips what was missed: long enough for
+	// another node to take it over.
+	grace = time.Minute
+
 	// recordLimit bounds one write of a result.
 	recordLimit = 5 * time.Second
 )
@@ -50,9 +54,7 @@ func (a attempt) run(gate, poll context.Context) *ran {
 	bound := a.session.Timeout + slack
 	poll, cancel := context.WithDeadline(poll, time.Now().Add(bound))
 	defer cancel()
-	begun, err := a.deps.Ledger.Begin(poll, a.grant(), lease.Slot{
-		Interval: a.session.Interval, Bound: bound, Heard: a.heard,
-	})
+	begun, err := a.deps.Ledger.Begin(poll, a.grant(), a.slot(bound))
 	heard := time.Now()
 	switch {
 	case errors.Is(err, lease.ErrLost):
@@ -68,6 +70,21 @@ func (a attempt) run(gate, poll context.Context) *ran {
 	return a.work(poll, begun, heard)
 }
 
+// slot says what Redis shall begin.
+func (a attempt) slot(bound time.Duration) lease.Slot {
+	slot := lease.Slot{
+		Interval: a.session.Interval, Bound: bound, Heard: a.heard,
+		Keep: a.session.Task(), Plan: a.session.Calendar.String(),
+	}
+	if a.session.Calendar != nil {
+		slot.Next = a.session.Calendar.Next(time.Now())
+	}
+	if a.session.Misfire == session.Skip {
+		slot.Grace = max(grace, a.session.LeaseTTL)
+	}
+	return slot
+}
+
 // work polls and records. Redis has begun at begun.At, which was heard of at
 // heard.
 func (a attempt) work(poll context.Context, begun lease.Start, heard time.Time) *ran {
@@ -80,7 +97,8 @@ func (a attempt) work(poll context.Context, begun lease.Start, heard time.Time) 
 	event := results.Encode(g, result)
 	result.Event = event.JSON
 
-	if a.record(result, event) {
+	recorded, spoken := a.record(result, event)
+	if spoken {
 		a.log(outcome, result, begun.Failures)
 	}
 
@@ -90,7 +108,7 @@ func (a attempt) work(poll context.Context, begun lease.Start, heard time.Time) 
 	}
 	// Reckoned from when the answer was heard, this clock is never ahead of Redis.
 	wait := max(0, next.Sub(begun.At.Add(time.Since(heard))))
-	return &ran{kind: polled, start: begun.At, wait: wait, failed: !result.OK && result.Class != Canceled}
+	return &ran{kind: polled, start: begun.At, recorded: recorded, wait: wait, failed: !result.OK && result.Class != Canceled}
 }
 
 // poll calls the poll function; a panic is a failed poll.
@@ -117,13 +135,16 @@ func (a attempt) result(o Outcome, begun lease.Start, ended time.Time, took time
 	}
 	if o.Class == Canceled { // says nothing of the target: the slot stays open
 		r.NextDue, r.Failures = begun.At, begun.Failures
-		if !begun.Due.IsZero() {
+		switch {
+		case a.session.Misfire == session.Skip: // by now the slot may be one to skip
+			r.NextDue = ended
+		case !begun.Due.IsZero():
 			r.NextDue = begun.Due
 		}
 		return r
 	}
 	plan := schedule.Next(
-		schedule.Policy{ID: a.session.ID, Interval: a.session.Interval},
+		schedule.Policy{ID: a.session.ID, Interval: a.session.Interval, Calendar: a.session.Calendar},
 		schedule.Run{Due: begun.Due, Start: begun.At, End: ended, OK: o.OK, Failures: begun.Failures},
 	)
 	r.NextDue, r.RetryAt, r.Failures = plan.Due, plan.RetryAt, plan.Failures
@@ -132,9 +153,9 @@ func (a attempt) result(o Outcome, begun lease.Start, ended time.Time, took time
 
 // record writes the result, also when the lease has ended meanwhile: the fence
 // refuses it then, and the successor need not wait for this poll any more. Sinks get
-// what was recorded. It reports whether the result may be spoken of as one: not if it
-// came after the lease.
-func (a attempt) record(r lease.Result, event results.Message) bool {
+// what was recorded. It reports whether it was, and whether the result may be spoken of
+// as one: not if it came after the lease.
+func (a attempt) record(r lease.Result, event results.Message) (recorded, spoken bool) {
 	g := a.grant()
 	ctx := context.WithoutCancel(a.cell.Context())
 	for try := 1; ; try++ {
@@ -145,15 +166,15 @@ func (a attempt) record(r lease.Result, event results.Message) bool {
 		switch {
 		case err == nil:
 			a.deps.Results.Recorded(event)
-			return true
+			return true, true
 		case errors.Is(err, lease.ErrLost):
 			a.cell.Kill(err)
 			a.deps.Results.Fenced()
 			a.deps.Log.Emit(eventlog.ResultFenced{Session: g.Session, Version: int64(g.Token), Err: err})
-			return false
+			return false, false
 		case try == recordTries, ended:
 			a.deps.Log.Emit(eventlog.PollDeferred{Session: g.Session, Version: int64(g.Token), Err: err})
-			return !ended
+			return false, !ended
 		}
 		select {
 		case <-time.After(recordPause):

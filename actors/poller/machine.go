@@ -116,12 +116,15 @@ func (m *machine) onRan(r *ran, usable bool) effect {
 		if ask {
 			return m.onTick(usable)
 		}
-		return effect{do: arm, wait: r.wait}
+		if !r.recorded { // asked sooner, Redis would repeat a task's run
+			return effect{do: arm, wait: r.wait}
+		}
+		return effect{do: arm, wait: m.pace(r.wait)}
 	case notDue:
 		if ask {
 			return m.onTick(usable)
 		}
-		return effect{do: arm, wait: max(r.wait, time.Millisecond)}
+		return effect{do: arm, wait: m.pace(max(r.wait, time.Millisecond))}
 	case unusable:
 		return m.onTick(usable)
 	case deferred:
@@ -130,6 +133,15 @@ func (m *machine) onRan(r *ran, usable bool) effect {
 	case lost: // the cell is dead, Stop is on its way
 	}
 	return effect{}
+}
+
+// pace is the wait before Redis is asked. A task may be asked for before it is due.
+func (m *machine) pace(wait time.Duration) time.Duration {
+	const often = 2 * time.Second
+	if m.session.Task() {
+		return min(wait, often)
+	}
+	return wait
 }
 
 // backOff is the wait before Redis is asked again: 250 ms, 500 ms, 1 s, 2 s.

@@ -34,6 +34,8 @@ type ran struct {
 	kind kind
 	// start is of the poll that ran, by the server's clock.
 	start time.Time
+	// recorded says that Redis took the result of the poll that ran.
+	recorded bool
 	// wait is how long the next slot is away.
 	wait time.Duration
 	// failed says that the target was polled and failed.

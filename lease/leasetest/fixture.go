@@ -19,6 +19,7 @@ type Store interface {
 	lease.Store
 	lease.Reader
 	lease.Ledger
+	lease.Asker
 	lease.Members
 	session.Source
 	session.Pager
@@ -55,6 +56,7 @@ func Specs(run Runner) {
 	ginkgo.Describe("look", func() { lookSpecs(run) })
 	ginkgo.Describe("read", func() { readSpecs(run) })
 	ginkgo.Describe("begin", func() { beginSpecs(run) })
+	ginkgo.Describe("tasks", func() { taskSpecs(run) })
 	ginkgo.Describe("finish", func() { finishSpecs(run) })
 	ginkgo.Describe("members", func() { memberSpecs(run) })
 	ginkgo.Describe("source", func() { sourceSpecs(run) })

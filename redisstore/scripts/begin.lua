@@ -3,6 +3,9 @@
 -- KEYS  [1] the lease key  [2] its state hash
 -- ARGV  [1] holder  [2] token  [3] interval in ms  [4] longest time of the poll in ms
 --       [5] the last start in ms that the caller has heard of, or ''
+--       only for tasks: [6] '1' the slot stays due until finish  [7] name of the
+--       calendar that has the slots, or ''  [8] its next slot in ms, or ''
+--       [9] how late a slot may be served in ms, or 0
 -- Returns {1, start ms, slot ms (0 for a first poll), failures, sequence}: go ahead
 --       {2, ms to wait}: not due, or another poll is in flight
 --       {0, holder}: not the holder's lease, or an old token
@@ -10,9 +13,9 @@
 --
 -- Invariant: polls of one session are never in flight together, whatever
 -- happened to the lease key, and a slot is served by one token at most: the next
--- slot becomes due with the start already, and finish corrects it. The sequence grows
--- by one with each start; where there is none it is the server's time in microseconds,
--- so it never falls.
+-- slot becomes due with the start already, and finish corrects it. (A task's slot is
+-- served until finish.) The sequence grows by one with each start; where there is none
+-- it is the server's time in microseconds, so it never falls.
 -- A repetition (the reply was lost) answers with the start that it recorded. A caller
 -- that has heard of that start asks for its next one: finish did not come through.
 local function ms(n)
@@ -21,7 +24,7 @@ end
 
 local holder = redis.pcall('GET', KEYS[1])
 local s = redis.pcall('HMGET', KEYS[2], 'version', 'due', 'last', 'interval', 'busy', 'busy_until',
-  'retry_at', 'failures', 'slot', 'sequence')
+  'retry_at', 'failures', 'slot', 'sequence', 'plan', 'asked')
 if foreign(holder) or foreign(s) then
   return {-1}
 end
@@ -36,23 +39,47 @@ local due, last = tonumber(s[2] or '') or 0, tonumber(s[3] or '')
 local busy, busy_until = s[5], tonumber(s[6] or '') or 0
 local retry_at, failures = tonumber(s[7] or '') or 0, tonumber(s[8] or '') or 0
 local sequence = tonumber(s[10] or '')
+local keep, plan = ARGV[6] == '1', ARGV[7] or ''
+local next, grace = tonumber(ARGV[8] or ''), tonumber(ARGV[9] or '') or 0
 
 if busy and busy ~= token and busy_until > now then
   return {2, busy_until - now}
 end
--- An edited interval counts from the last start.
-if last and tonumber(s[4] or '') ~= interval then
-  due = last + interval
-  redis.call('HSET', KEYS[2], 'due', ms(due), 'interval', ms(interval))
+if keep and busy == token and busy_until > now and last and ms(last) ~= ARGV[5] then
+  return {1, last, tonumber(s[9] or '') or 0, failures, sequence or 0}
 end
--- A slot or a retry this far off was written by a clock that has been set back.
-if due > now + 2 * interval then
+
+local function reset(to)
+  due = to
+  redis.call('HSET', KEYS[2], 'due', ms(due), 'interval', ms(interval))
+  if plan ~= (s[11] or '') then
+    redis.call('HSET', KEYS[2], 'plan', plan)
+  end
+end
+if plan ~= '' then
+  if s[11] ~= plan then
+    reset(next) -- a new calendar
+  end
+elseif (s[11] or '') ~= '' or last and tonumber(s[4] or '') ~= interval then
+  reset(last and last + interval or now) -- an edited interval counts from the last start
+end
+-- A slot or a retry this far off was written by a clock that has been set back. A
+-- calendar's slots are moments of the clock itself.
+if plan == '' and due > now + 2 * interval then
   due = now + interval
   redis.call('HSET', KEYS[2], 'due', ms(due))
 end
 if retry_at > now + interval then
   retry_at = now + interval
   redis.call('HSET', KEYS[2], 'retry_at', ms(retry_at))
+end
+-- Nobody began this slot in time: neither did it fail, nor did its run die.
+if grace > 0 and due > 0 and now - due > grace and failures == 0 and not busy then
+  reset(plan ~= '' and next or due + interval * (math.floor((now - due) / interval) + 1))
+end
+local asked = tonumber(s[12] or '')
+if asked then -- somebody wants it now
+  due, retry_at = math.min(asked, now), 0
 end
 local wait = math.max(due, retry_at) - now
 if wait > 0 then
@@ -68,10 +95,15 @@ if left < 0 then
 end
 -- Slots count from this one if it is served in time, else from now, as finish has it.
 local following = now + interval
-if due > 0 and now - due <= interval / 20 then
+if keep then
+  following = due > 0 and due or now
+elseif due > 0 and now - due <= interval / 20 then
   following = due + interval
 end
 sequence = sequence and sequence + 1 or tonumber(time[1]) * 1000000 + tonumber(time[2])
+if asked then
+  redis.call('HDEL', KEYS[2], 'asked')
+end
 redis.call('HSET', KEYS[2], 'last', ms(now), 'slot', ms(due), 'due', ms(following),
   'interval', ms(interval), 'sequence', ms(sequence), 'busy', token, 'busy_max', ms(now + bound),
   'busy_until', ms(now + math.min(bound, left)))
