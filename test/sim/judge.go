@@ -52,8 +52,8 @@ type judge struct {
 	scripts  map[string]string  // names of scripts by SHA
 	running  script             // the one that Redis runs, or ran last
 	suspects []suspect
-	meddled  time.Time // when all data was last changed by something else than nodes
-	emptied  time.Time // when another server last took the place of this one
+	meddled  time.Time   // when all data was last changed by something else than nodes
+	emptied  []time.Time // when another server took the place of this one
 	// born is when Redis first took a heartbeat of an instance: before, it knew nothing.
 	born    map[string]time.Time
 	rewound time.Time // when Redis last lost writes that it had acknowledged

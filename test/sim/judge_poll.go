@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"leasehold/internal/nodetest"
@@ -54,7 +55,7 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 	for _, f := range l.flying {
 		from, by := f.Start, f.Instance
 		lost := j.unseen(l, from)
-		newborn := !j.emptied.Before(from) && !j.born[p.Instance].Before(j.emptied)
+		newborn := j.bornAfter(p.Instance, from)
 		trust := from
 		if f.grant != nil {
 			trust = j.trust(f.grant)
@@ -69,6 +70,12 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 			return "Redis forgot, and gave no sign", lost
 		}, "two polls at once", "%s (token %d) begins, that of %s (token %d) goes on since %s", p.Instance, p.Token, by, f.Token, now.Sub(from))
 	}
+}
+
+// bornAfter reports whether Redis, since from, forgot all before it knew of an instance.
+func (j *judge) bornAfter(instance string, from time.Time) bool {
+	i := slices.IndexFunc(j.emptied, func(at time.Time) bool { return !at.Before(from) })
+	return i >= 0 && !j.born[instance].Before(j.emptied[i])
 }
 
 // unseen reports whether Redis lost, since from, what would have told the fleet of a

@@ -125,7 +125,8 @@ func (j *judge) outside(cmd string, args []string) {
 
 // forget books that all data is gone, or another's.
 func (j *judge) forget() {
-	j.meddled, j.emptied = j.now(), j.now()
+	j.meddled = j.now()
+	j.emptied = append(j.emptied, j.now())
 	for _, l := range j.sessions {
 		l.known = false
 		j.saw(l, "all data was changed", "", 0)

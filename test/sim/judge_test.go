@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"leasehold/internal/nodetest"
 )
 
 // The judge must convict a history that is wrong, by the check that is meant for it,
@@ -67,6 +69,14 @@ func TestHistories(t *testing.T) {
 		}},
 		"a poll beside another by a node that was first heard of after a restart that forgot": {"", func(h *hand) {
 			besideRestart(h, time.Second)
+		}},
+		"the same node's poll after one more such restart": {"", func(h *hand) {
+			first := besideRestart(h, time.Second)
+			h.another(truth{})
+			h.end(first)
+			h.first("s", "b", 300)
+			h.begin("s", "b", 300, 0)
+			h.poll("s", "b", 300)
 		}},
 		"a poll beside another by a node that was heard of before a restart that forgot": {"two polls at once", func(h *hand) {
 			besideRestart(h, -time.Second)
@@ -281,7 +291,7 @@ func verdict(t *testing.T, err error, check string) {
 
 // besideRestart has a node poll beside another that began before Redis forgot all. It
 // was heard of so long after that.
-func besideRestart(h *hand, after time.Duration) {
+func besideRestart(h *hand, after time.Duration) *nodetest.Poll {
 	beat := func() { h.send("SET", "poll:node:b", "1", "PX", "1000") }
 	h.begin("s", "a", 100, 1)
 	h.poll("s", "a", 100)
@@ -295,7 +305,7 @@ func besideRestart(h *hand, after time.Duration) {
 	beat()
 	h.first("s", "b", 200)
 	h.begin("s", "b", 200, 0)
-	h.poll("s", "b", 200)
+	return h.poll("s", "b", 200)
 }
 
 func TestTimeThatStandsStillIsNoticed(t *testing.T) {
