@@ -23,7 +23,14 @@ func (w *watch) attend(ctx context.Context, client *redis.Client, sub *subscript
 		retry.Stop()
 	}
 	// At once, for the first proof.
-	reason, proving := w.prove(ctx, client, sub)
+	reason, refused := w.prove(ctx, client, sub, false)
+	pace := func() {
+		canary.Reset(w.cfg.Canary)
+		if refused {
+			canary.Reset(w.cfg.Refused)
+		}
+	}
+	pace()
 	for reason == "" {
 		var err error
 		select {
@@ -34,8 +41,9 @@ func (w *watch) attend(ctx context.Context, client *redis.Client, sub *subscript
 		case <-retry.C:
 			return reasonRefused, nil
 		case <-canary.C:
-			if proving {
-				reason, proving = w.prove(ctx, client, sub)
+			before := refused
+			if reason, refused = w.prove(ctx, client, sub, before); refused != before {
+				pace()
 			}
 		case <-info.C:
 			reason = w.sameServer(ctx, client)
@@ -47,17 +55,19 @@ func (w *watch) attend(ctx context.Context, client *redis.Client, sub *subscript
 	return reason, nil
 }
 
-// prove sends one canary. A server that refuses it can prove nothing: then it is
-// given up, and only then.
-func (w *watch) prove(ctx context.Context, client *redis.Client, sub *subscription) (reason string, proving bool) {
+// prove sends one canary. A server that refuses it proves nothing, which is said once:
+// it is asked less often then, since it may have been told to allow it again.
+func (w *watch) prove(ctx context.Context, client *redis.Client, sub *subscription, before bool) (reason string, refused bool) {
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.Call)
 	defer cancel()
 	reason, err := sub.beat(ctx, client)
-	if err != nil && refusal(err) {
-		w.cfg.Observer.Warned(fmt.Sprintf("no proof that the subscription is alive: %v", err))
+	if err == nil || !refusal(err) {
+		// Any other error says that Redis is out of reach: no news of the subscription.
 		return reason, false
 	}
-	// Any other error says that Redis is out of reach: no news of the subscription.
+	if !before {
+		w.cfg.Observer.Warned(fmt.Sprintf("no proof that the subscription is alive: %v", err))
+	}
 	return reason, true
 }
 

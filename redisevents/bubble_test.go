@@ -2,6 +2,7 @@ package redisevents_test
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -235,5 +236,31 @@ func TestPublishRefused(t *testing.T) {
 		must(w.t, w.client.Set(w.t.Context(), "session:s", "{}", 0).Err())
 		sleep(50 * time.Millisecond)
 		g.Expect(w.heard.all()).To(gomega.ConsistOf(redisevents.SessionTouched{ID: "s"}))
+	})
+}
+
+// A refusal may pass: then a subscription that died meanwhile is found.
+func TestPublishRefusedForAWhile(t *testing.T) {
+	var refuse atomic.Bool
+	refuse.Store(true)
+	o := emulator.Options{Next: func(c *server.Peer, cmd string, _ ...string) bool {
+		if cmd != "PUBLISH" || !refuse.Load() {
+			return false
+		}
+		c.WriteError("NOPERM this user has no permissions to run the 'publish' command")
+		return true
+	}}
+	inBubbleWith(t, true, o, func(g gomega.Gomega, w *world) {
+		sleep(10 * time.Second)
+		g.Expect(w.link.DeafSubscription()).To(gomega.Equal(1))
+		sleep(5 * time.Minute)
+		g.Expect(w.heard.noted("warned")).To(gomega.HaveLen(1), "it is said once")
+		g.Expect(w.heard.gaps()).To(gomega.HaveLen(1))
+		refuse.Store(false)
+		sleep(40 * time.Second)
+		g.Expect(w.heard.gaps()).To(gomega.HaveLen(2))
+		must(w.t, w.client.Set(w.t.Context(), "session:s", "{}", 0).Err())
+		sleep(50 * time.Millisecond)
+		g.Expect(w.heard.all()).To(gomega.ContainElement(redisevents.SessionTouched{ID: "s"}))
 	})
 }

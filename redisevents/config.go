@@ -74,7 +74,7 @@ type Config struct {
 	Call time.Duration
 	// RetryMin and RetryMax bound the pause between attempts: 20 and 500 ms.
 	RetryMin, RetryMax time.Duration
-	// Refused is the pause after a refusal of channels: 30 s.
+	// Refused is the pause after a refusal, of channels or of the proof of life: 30 s.
 	Refused time.Duration
 }
 
