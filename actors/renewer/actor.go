@@ -110,7 +110,7 @@ func (r *renewerActor) handle(c actor.Context, message Message) {
 func (r *renewerActor) group(c actor.Context, ttl time.Duration) *group {
 	g, ok := r.groups[ttl]
 	if !ok {
-		interval := time.Duration(float64(r.cfg.Interval) * float64(ttl) / float64(r.cfg.TTL))
+		interval := r.cfg.interval(ttl)
 		g = &group{ttl: ttl, interval: interval, leases: make(map[lease.Grant]*tracked)}
 		g.timer = tree.Self(c).After(interval, &cycle{ttl: ttl})
 		r.groups[ttl] = g

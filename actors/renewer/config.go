@@ -20,7 +20,8 @@ type Config struct {
 	Beat func(ctx context.Context) error
 
 	// TTL and Interval are the node's own; a lease with another TTL is renewed in
-	// proportion. Margin is for TTL, and in proportion too.
+	// proportion, and four times in it at least. Margin is for TTL, and in proportion
+	// too.
 	TTL, Interval, Margin time.Duration
 	// BatchSize is the most leases in one call, Flights the most calls at once.
 	BatchSize, Flights int
@@ -33,6 +34,16 @@ type Config struct {
 // where a lease of the node's own TTL ends margin before.
 func Margin(ttl, nodeTTL, margin time.Duration) time.Duration {
 	return time.Duration(float64(margin) * float64(ttl) / float64(nodeTTL))
+}
+
+// interval is the time between renewals of leases of this TTL. Who gives a document one
+// of its own may rely on a quarter of it: two minutes are extended every 30 s.
+func (c Config) interval(ttl time.Duration) time.Duration {
+	if ttl == c.TTL {
+		return c.Interval
+	}
+	scaled := time.Duration(float64(c.Interval) * float64(ttl) / float64(c.TTL))
+	return min(scaled, ttl/4)
 }
 
 const (

@@ -327,7 +327,7 @@ var _ = Describe("renewals", func() {
 		})
 	})
 
-	It("of another TTL come in proportion, and end with the last lease of it", func() {
+	It("of another TTL come four times in it, and end with the last lease of it", func() {
 		run(func(g Gomega, b *bench) {
 			c := b.track("fast", 6*time.Second)
 			b.track("slow", ttl)
@@ -339,8 +339,8 @@ var _ = Describe("renewals", func() {
 					fast = append(fast, call.at)
 				}
 			}
-			g.Expect(fast).To(Equal(ms(2000, 4000, 6000, 8000, 10000)))
-			g.Expect(c.TrustedUntil()).To(BeTemporally("==", time.Now().Add(5600*time.Millisecond)))
+			g.Expect(fast).To(Equal(ms(1500, 3000, 4500, 6000, 7500, 9000)))
+			g.Expect(c.TrustedUntil()).To(BeTemporally("==", time.Now().Add(4600*time.Millisecond)))
 			b.tell(&renewer.Untrack{Grant: grant("fast")})
 			bubble.Sleep(time.Minute)
 			for _, call := range b.stub.see("renew") {
@@ -350,6 +350,21 @@ var _ = Describe("renewals", func() {
 			}
 			c.Kill(context.Canceled)
 		})
+	})
+
+	It("of another TTL come in proportion where the node's own come more often, and of two minutes every 30 s", func() {
+		for own, want := range map[time.Duration]time.Duration{5 * time.Second: 20 * time.Second, interval: 30 * time.Second, 15 * time.Second: 30 * time.Second} {
+			run(func(g Gomega, b *bench) {
+				c := b.track("task", 2*time.Minute)
+				bubble.Sleep(2 * time.Minute)
+				var every []time.Duration
+				for at := want; at <= 2*time.Minute; at += want {
+					every = append(every, at)
+				}
+				g.Expect(b.stub.times("renew")).To(Equal(every))
+				c.Kill(context.Canceled)
+			}, func(c *renewer.Config) { c.Interval = own })
+		}
 	})
 
 	It("all go out at once when Redis may have forgotten, and of those in doubt in one call", func() {
