@@ -15,6 +15,8 @@ type Inspector interface {
 type Inspection struct {
 	Record
 
+	// Since is when the holder got the lease; zero: it is free, or that is not known.
+	Since time.Time
 	// Next is when the session is due again; zero: it was never polled.
 	Next time.Time
 	// Failures counts the failed polls in a row.

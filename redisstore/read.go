@@ -19,7 +19,7 @@ func (s *Store) Read(ctx context.Context, sessions []string) []lease.Record {
 // inspected are the fields of a state that an inspection reads, in its order.
 func inspected() []any {
 	return []any{
-		"due", "retry_at", "failures", "started", "duration_ms", "ok", "class", "error", "status", "bytes",
+		"due", "retry_at", "failures", "started", "duration_ms", "ok", "class", "error", "status", "bytes", "since",
 	}
 }
 
@@ -31,10 +31,13 @@ func (s *Store) Inspect(ctx context.Context, sessions []string) []lease.Inspecti
 		if rec.Err != nil {
 			return
 		}
-		due, retry, failures, run := state[0], state[1], state[2], state[3:]
+		due, retry, failures, run, since := state[0], state[1], state[2], state[3:10], state[10]
 		out[i].Next = at(max(integer(due), integer(retry)))
 		out[i].Failures = int(integer(failures))
 		out[i].Last = lastRun(run)
+		if rec.Holder != "" {
+			out[i].Since = at(integer(since))
+		}
 	})
 
 	return out

@@ -18,6 +18,7 @@ import (
 type Store interface {
 	lease.Store
 	lease.Reader
+	lease.Inspector
 	lease.Ledger
 	lease.Asker
 	lease.Members

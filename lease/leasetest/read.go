@@ -35,6 +35,26 @@ func readSpecs(run Runner) {
 		g.Expect(f.Store.Read(ctx, nil)).To(BeEmpty())
 	})
 
+	it(run, "tells since when a lease is held, renewals or not", func(ctx context.Context, g Gomega, f *Fixture) {
+		since := func() time.Time {
+			in := f.Store.Inspect(ctx, []string{"s"})[0]
+			g.Expect(in.Err).NotTo(HaveOccurred())
+			return in.Since
+		}
+		g.Expect(since()).To(BeZero())
+		first := f.take(ctx, g, "n1", "s", long)
+		began := since()
+		g.Expect(began).To(BeTemporally("~", time.Now(), time.Second))
+		f.Sleep(10 * time.Millisecond)
+		f.take(ctx, g, "n1", "s", long)
+		g.Expect(f.renew(ctx, first, long).Err).NotTo(HaveOccurred())
+		g.Expect(since()).To(Equal(began))
+		g.Expect(f.release(ctx, first)).To(Succeed())
+		g.Expect(since()).To(BeZero())
+		f.take(ctx, g, "n2", "s", long)
+		g.Expect(since()).To(BeTemporally(">=", began.Add(10*time.Millisecond)))
+	})
+
 	it(run, "writes nothing", func(ctx context.Context, g Gomega, f *Fixture) {
 		f.Store.Read(ctx, oddIDs())
 		for _, id := range oddIDs() {

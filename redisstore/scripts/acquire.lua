@@ -53,6 +53,7 @@ local function acquire(lease, state, ttl, abandoned, wanted)
   else
     redis.call('SET', lease, me, 'NX', 'PX', ttl)
     token, fresh = raise(state, token)
+    redis.pcall('HSET', state, 'since', string.format('%.0f', now)) -- for people
   end
   local interval, due = tonumber(s[4] or '') or 0, tonumber(s[2] or '') or 0
   redis.call('PEXPIRE', state, string.format('%.0f', base + 10 * interval))

@@ -222,7 +222,7 @@ func (j *judge) state(l *ledger, cmd string, args []string) {
 		j.finished(l, fields(args))
 	case cmd == "HSET" && args[0] == "due":
 		l.start.returned = l.start.returned || args[1] == l.start.slot || l.start.slot == "0" && args[1] == l.start.at
-	case cmd == "HSET" && (args[0] == "busy_until" || args[0] == "retry_at"), cmd == "HDEL", cmd == "PEXPIRE":
+	case cmd == "HSET" && (args[0] == "busy_until" || args[0] == "retry_at" || args[0] == "since"), cmd == "HDEL", cmd == "PEXPIRE":
 	case cmd == "DEL":
 		l.known = false
 	default:
