@@ -19,6 +19,7 @@ type Store interface {
 	lease.Store
 	lease.Reader
 	lease.Inspector
+	lease.Asker
 	session.Source
 	session.Pager
 	// List finds the nodes that are alive, sorted by name.

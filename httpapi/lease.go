@@ -46,15 +46,8 @@ func noLease(reason string) *problem {
 
 // show answers who holds the lease.
 func (a *api) show(r *call) answer {
-	if err := session.ValidID(r.id); err != nil {
-		return refuse(noSession(err.Error()))
-	}
-	docs, err := a.Store.Get(r.Context(), []string{r.id})
-	if err != nil {
-		return refuse(unknown(err))
-	}
-	if docs[0].Raw == nil && docs[0].Err == nil {
-		return refuse(noSession(""))
+	if _, p := a.document(r); p != nil {
+		return refuse(p)
 	}
 	sent := time.Now()
 	rec := a.Store.Read(r.Context(), []string{r.id})[0]

@@ -111,6 +111,7 @@ const (
 	onePath      = "/api/v1/sessions/{id}"
 	leasePath    = onePath + "/lease"
 	renewPath    = leasePath + "/renew"
+	runPath      = onePath + "/run"
 )
 
 func samples() []sample {
@@ -119,6 +120,7 @@ func samples() []sample {
 		{"GET", "/api/v1/nodes", "", ""},
 		{"GET", sessionsPath, "", ""},
 		{"GET", onePath, "/api/v1/sessions/s1", ""},
+		{"POST", runPath, "/api/v1/sessions/task/run", ""},
 		{"POST", leasePath, s1, asW1},
 		{"GET", leasePath, s1, ""},
 		{"POST", renewPath, s1 + "/renew", asW1},
@@ -150,6 +152,7 @@ func TestTheServerIsAsItIsDescribed(t *testing.T) {
 		d := describedBy(b.t, b.serve)
 		b.put("s1", `{"url":"http://127.0.0.1/","headers":{"A":"b"}}`)
 		b.put("broken", "{")
+		b.put("task", task)
 		b.rdb.Set(b.t.Context(), b.keys.Node("a-1-00000000"), "1", time.Minute)
 		for _, s := range samples() {
 			d.check(s.method, s.path, s.ask(b))
@@ -179,6 +182,8 @@ func (d *described) wrong(b *bench) {
 		{"GET", sessionsPath, sessionsPath + "?limit=0", ""},
 		{"GET", onePath, "/api/v1/sessions/none", ""},
 		{"GET", leasePath, s1, ""},
+		{"POST", runPath, "/api/v1/sessions/none/run", ""},
+		{"POST", runPath, "/api/v1/sessions/s1/run", ""},
 		{"POST", leasePath, "/api/v1/sessions/none/lease", asW1},
 		{"POST", leasePath, s1, "x"},
 		{"POST", leasePath, s1, large},

@@ -22,6 +22,8 @@ type sessionView struct {
 	// HolderID is null while the lease is free; Version is the last one then.
 	HolderID *string `json:"holder_id"`
 	Version  int64   `json:"version"`
+	// HeldSince is when the holder got the lease, by the clock of the Redis server.
+	HeldSince *stamp `json:"held_since"`
 	// ExpiresAt and TTL are null where the lease is free, or has no expiry.
 	ExpiresAt *stamp `json:"expires_at"`
 	TTL       *int64 `json:"ttl_ms"`
@@ -107,6 +109,9 @@ func (a *api) view(d session.Document, in lease.Inspection, sent time.Time) (ses
 	v.Version, v.Failures = int64(in.Token), in.Failures
 	if in.Holder != "" {
 		v.HolderID = &in.Holder
+		if !in.Since.IsZero() {
+			v.HeldSince = after(in.Since, 0)
+		}
 		if in.Remaining != lease.NoExpiry {
 			v.ExpiresAt, v.TTL = after(sent, in.Remaining), new(in.Remaining.Milliseconds())
 		}
@@ -124,25 +129,35 @@ func (a *api) view(d session.Document, in lease.Inspection, sent time.Time) (ses
 	return v, nil
 }
 
-// one answers all that is known of a session.
-func (a *api) one(r *call) answer {
+// document reads the session's document, which is there.
+func (a *api) document(r *call) (session.Document, *problem) {
 	if err := session.ValidID(r.id); err != nil {
-		return refuse(noSession(err.Error()))
+		return session.Document{}, noSession(err.Error())
 	}
 	docs, err := a.Store.Get(r.Context(), []string{r.id})
-	if err != nil {
-		return refuse(unknown(err))
+	switch {
+	case err != nil:
+		return session.Document{}, unknown(err)
+	case docs[0].Raw == nil && docs[0].Err == nil:
+		return session.Document{}, noSession("")
 	}
-	if docs[0].Raw == nil && docs[0].Err == nil {
-		return refuse(noSession(""))
+
+	return docs[0], nil
+}
+
+// one answers all that is known of a session.
+func (a *api) one(r *call) answer {
+	doc, p := a.document(r)
+	if p != nil {
+		return refuse(p)
 	}
 	sent := time.Now()
-	v, err := a.view(docs[0], a.Store.Inspect(r.Context(), []string{r.id})[0], sent)
+	v, err := a.view(doc, a.Store.Inspect(r.Context(), []string{r.id})[0], sent)
 	if err != nil {
 		return refuse(unknown(err))
 	}
 	// What can't be read is not shown; the view has said why.
-	v.Document, _ = session.Shown(docs[0].Raw)
+	v.Document, _ = session.Shown(doc.Raw)
 
 	return answer{status: http.StatusOK, body: named{resource: r.resource, id: r.id, rest: v}}
 }

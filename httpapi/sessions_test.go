@@ -24,6 +24,7 @@ type sessionReply struct {
 	Problem   string     `json:"problem"`
 	HolderID  *string    `json:"holder_id"`
 	Version   int64      `json:"version"`
+	HeldSince *time.Time `json:"held_since"`
 	ExpiresAt *time.Time `json:"expires_at"`
 	TTL       *int64     `json:"ttl_ms"`
 	NextRun   *time.Time `json:"next_run"`
@@ -56,6 +57,7 @@ func TestASessionIsShownWithItsLeaseItsPollsAndNoSecret(t *testing.T) {
 		b.put("s1", `{"url":"http://me:pass1@10.0.0.7/x?token=pass2&q=1#pass3","method":"POST","headers":{"Authorization":"Bearer pass4","X-Key":"pass5"},
 			"body":"pass6","interval":10,"labels":{"team":"core"},"password":"pass7"}`)
 		store := redisstore.New(b.rdb, b.keys, redisstore.Options{})
+		since := time.Now()
 		took := b.want(http.StatusCreated, "POST", s1, asW1)
 		g := lease.Grant{Session: "s1", Holder: "w1", Token: lease.Token(took.Version)}
 		start, err := store.Begin(b.t.Context(), g, lease.Slot{Interval: 10 * time.Second, Bound: time.Second})
@@ -78,6 +80,8 @@ func TestASessionIsShownWithItsLeaseItsPollsAndNoSecret(t *testing.T) {
 			t.Errorf("%+v", s)
 		case s.HolderID == nil || *s.HolderID != "w1" || s.Version != took.Version || !s.ExpiresAt.Equal(*took.ExpiresAt) || *s.TTL != 26_000:
 			t.Errorf("lease: %+v", s)
+		case s.HeldSince == nil || !s.HeldSince.Equal(since):
+			t.Errorf("held since %v, want %s", s.HeldSince, since)
 		case s.NextRun == nil || !s.NextRun.Equal(next.Add(time.Second)) || s.Failures != 1:
 			t.Errorf("next run: %+v", s)
 		case run == nil || run.OK || run.Class != "timeout" || run.Error != "too late" || run.Status != 504 || run.Bytes != 7 ||
@@ -107,7 +111,7 @@ func TestSessionsThatAreFreePausedOrBrokenAreShownToo(t *testing.T) {
 		b.rdb.RPush(b.t.Context(), b.keys.Lease("odd"), "secret")
 		for path, bad := range map[string]func(sessionReply) bool{
 			"free": func(s sessionReply) bool {
-				return s.HolderID != nil || s.TTL != nil || s.NextRun != nil || s.LastRun != nil || s.Problem != ""
+				return s.HolderID != nil || s.HeldSince != nil || s.TTL != nil || s.NextRun != nil || s.LastRun != nil || s.Problem != ""
 			},
 			"paused":  func(s sessionReply) bool { return !s.Paused },
 			"broken":  func(s sessionReply) bool { return s.Problem == "" || s.Document != nil },

@@ -1,6 +1,9 @@
 package httpapi
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // route is one path of the API, behind [version], with one method, and what the
 // description says of it.
@@ -18,10 +21,13 @@ type route struct {
 
 // table lists all routes. Where a path starts with sessions, it may start with the
 // other resource name as well.
-func (a *api) table() []route {
+func (a *api) table() []route { return slices.Concat(a.fleetRoutes(), a.leaseRoutes()) }
+
+// fleetRoutes are those of the nodes, the sessions, and what happens to them.
+func (a *api) fleetRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
-	const ok, created, gone = http.StatusOK, http.StatusCreated, http.StatusNotFound
-	const malformed, large, invalid = http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity
+	const ok, accepted = http.StatusOK, http.StatusAccepted
+	const malformed, gone, conflict, invalid = http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity
 
 	return []route{
 		{
@@ -51,6 +57,29 @@ func (a *api) table() []route {
 			[]int{gone},
 		},
 		{
+			post, "sessions/{id}/run", a.work.pass(a.runNow), "runTask",
+			"Have a task begun now, due or not; a run in flight goes on, and this one follows. 409: the session is no task, paused or external",
+			sessionInput{},
+			map[int]any{accepted: nil},
+			[]int{gone, conflict},
+		},
+		{
+			get, "events", a.events, "followChanges", "Changes of leases, nodes and polls as server-sent events",
+			eventsInput{},
+			map[int]any{ok: streamed("")},
+			[]int{malformed, invalid},
+		},
+	}
+}
+
+// leaseRoutes are those of the leases.
+func (a *api) leaseRoutes() []route {
+	const get, post = http.MethodGet, http.MethodPost
+	const ok, created, gone, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
+	const malformed, large, invalid = http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity
+
+	return []route{
+		{
 			get, "sessions/{id}/lease", a.work.pass(a.show), "getLease", "Who holds the lease. 404: nobody, or there is no such session",
 			sessionInput{},
 			map[int]any{ok: held{}},
@@ -61,7 +90,7 @@ func (a *api) table() []route {
 			"Take the lease. 200: the holder has it already, with the same version. 409: another has it",
 			claimInput{},
 			map[int]any{created: held{}, ok: held{}},
-			[]int{malformed, gone, http.StatusConflict, large, invalid},
+			[]int{malformed, gone, conflict, large, invalid},
 		},
 		{
 			http.MethodDelete, "sessions/{id}/lease", a.work.pass(a.release), "releaseLease",
@@ -75,12 +104,6 @@ func (a *api) table() []route {
 			claimInput{},
 			map[int]any{ok: held{}},
 			[]int{malformed, gone, large, invalid},
-		},
-		{
-			get, "events", a.events, "followChanges", "Changes of leases, nodes and polls as server-sent events",
-			eventsInput{},
-			map[int]any{ok: streamed("")},
-			[]int{malformed, invalid},
 		},
 		{
 			post, "leases/renew", a.work.pass(a.renewMany), "renewLeases", "Renew up to 1000 leases, with an answer for each in their order",
@@ -164,6 +187,7 @@ type listedSession struct {
 	Paused    bool    `json:"paused,omitempty"`
 	Problem   string  `json:"problem,omitempty"`
 	HolderID  *string `json:"holder_id" required:"false"`
+	HeldSince *stamp  `json:"held_since" required:"false"`
 	ExpiresAt *stamp  `json:"expires_at" required:"false"`
 	TTL       *int64  `json:"ttl_ms" required:"false"`
 	NextRun   *stamp  `json:"next_run" required:"false"`
