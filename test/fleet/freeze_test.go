@@ -32,11 +32,7 @@ func TestAPollOfAFrozenNodeIsLeftAlone(t *testing.T) {
 	frozen := nodes[0]
 	mine := of(held, frozen)
 	open := mine[0]
-	f.put(open, f.document(open, `,"timeout":"20s"`))
-	wait(effect)
-	f.target.Set(open, target.Behavior{Delay: 2 * f.plan.ttl})
-	until(t, 3*f.plan.interval, "a poll is held open", func() bool { return f.live(open) })
-	f.target.Set(open, target.Behavior{})
+	f.hold(open, 2*f.plan.ttl)
 	f.freeze(frozen, mine, func(p target.Record, stop time.Duration) bool {
 		return p.Session == open && p.Instance == frozen.id && p.From < stop && p.To > stop
 	})
@@ -156,8 +152,11 @@ func (f *fleet) hold(id string, delay time.Duration) {
 	f.t.Helper()
 	f.put(id, f.document(id, `,"timeout":"20s"`))
 	wait(effect)
+	set := f.target.Now()
 	f.target.Set(id, target.Behavior{Delay: delay})
-	until(f.t, 3*f.plan.interval, "a poll is held open", func() bool { return f.live(id) })
+	until(f.t, 3*f.plan.interval, "a poll is held open", func() bool {
+		return slices.ContainsFunc(f.target.Records(), func(p target.Record) bool { return p.Session == id && p.Live && p.From > set })
+	})
 	f.target.Set(id, target.Behavior{})
 }
 

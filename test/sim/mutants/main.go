@@ -93,9 +93,6 @@ type verdict struct {
 func (o *outcome) try(ctx context.Context, b builder, n int, opt options) {
 	begun := time.Now()
 	defer func() { o.took = time.Since(begun) }()
-	if o.where != nil {
-		opt = *o.where
-	}
 	binary, err := b.build(ctx, n, o.mutant)
 	if err != nil {
 		o.err = err

@@ -7,8 +7,6 @@ type edit struct{ file, from, to string }
 type mutant struct {
 	name  string
 	edits []edit
-	// where it runs, if not as the flags say: few scenarios show it.
-	where *options
 }
 
 // mutants are all of them, after the build that is whole.
@@ -85,11 +83,6 @@ func scripts() []mutant {
 func decisions() []mutant {
 	const dir = "actors/membership/"
 	return []mutant{
-		// Shares are exact whatever the hash: it shows where many sessions are taken in turn,
-		// after a death that the heartbeat outlives.
-		{name: "the hash has no finaliser", where: &options{profile: "sparse", seed: 37, minutes: 800}, edits: []edit{
-			{"planner/name.go", "func mix(h uint64) uint64 {\n", "func mix(h uint64) uint64 {\n	if h != 0 {\n		return h\n	}\n"},
-		}},
 		{name: "a holder believes that its lease went", edits: []edit{
 			{dir + "claims.go", "m.out.tells = append(m.out.tells, tell{id: c.id, message: &leaseholder.Verify{}})", "m.release(c, leaseholder.Rebalance)"},
 		}},
