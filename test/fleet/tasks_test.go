@@ -86,7 +86,7 @@ func TestACrashedTaskIsRunAgainWhenItsLockEnds(t *testing.T) {
 }
 
 // A node that is stopped lets a run end by itself within the drain time. What does not
-// end in time is cancelled and given back, and the next owner runs it again.
+// end in time is canceled and given back, and the next owner runs it again.
 func TestAStoppedNodeEndsItsTaskOrGivesItBack(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{})
