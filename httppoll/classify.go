@@ -9,6 +9,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -61,9 +62,9 @@ func classify(ctx, bounded context.Context, limit time.Duration, err error) (str
 		return ClassTimeout, fmt.Errorf("%s%w (%s)", stage(err), ErrTimeout, limit)
 	}
 	if d, ok := errors.AsType[*dialError](err); ok {
-		return d.class, describe(d.err)
+		return d.class, Describe(d.err)
 	}
-	return ClassHTTP, describe(err)
+	return ClassHTTP, Describe(err)
 }
 
 // brokenBody is an answer that broke off after its header.
@@ -82,11 +83,12 @@ func stage(err error) string {
 	return "no answer: "
 }
 
-// describe makes a text of an error that net and net/http returned. They put the
-// lines they could not parse into their errors, and URLs around them.
-func describe(err error) error {
+// Describe makes a text of an error that net and net/http returned. They put URLs around
+// their errors, and into them, quoted, what they could not parse: an answer may repeat
+// the request, its secrets too. So nothing is kept from the first quotation mark on.
+func Describe(err error) error {
 	if b, ok := errors.AsType[*brokenBody](err); ok {
-		return fmt.Errorf("the answer broke off after %d bytes: %w", b.bytes, describe(b.err))
+		return fmt.Errorf("the answer broke off after %d bytes: %w", b.bytes, Describe(b.err))
 	}
 	if _, ok := errors.AsType[textproto.ProtocolError](err); ok {
 		return errors.New("the answer's header is malformed")
@@ -97,7 +99,11 @@ func describe(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the target closed the connection")
 	}
-	return errors.New(clip(err.Error()))
+	text, _, cut := strings.Cut(err.Error(), `"`)
+	if cut {
+		text = strings.TrimRight(text, " :")
+	}
+	return errors.New(clip(text))
 }
 
 // clip shortens a text from outside and escapes its control characters.

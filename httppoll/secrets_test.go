@@ -25,10 +25,17 @@ var _ = Describe("an error's text", func() {
 			"no port":   "http://127.0.0.1:port",
 			"tls":       serveTLS(cert, answering("")).URL,
 			"malformed": raw("HTTP/x s\r\n\r\n"),
-			"closed":    raw(""),
-			"cut":       raw("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nabc"),
-			"hangs":     serve(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }).URL,
-			"status":    serve(http.NotFound).URL,
+			// Answers that repeat the request.
+			"a status code":  raw("HTTP/1.1 /secretPath?token=secretQuery\r\n\r\n"),
+			"a request line": raw("GET /secretPath?token=secretQuery HTTP/1.1\r\n\r\n"),
+			"a length":       raw("HTTP/1.1 200 OK\r\nContent-Length: secretQuery\r\n\r\n"),
+			"an encoding":    raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: secretQuery\r\n\r\n"),
+			"a header":       raw("HTTP/1.1 200 OK\r\nX Key secretHeader\r\n\r\n"),
+			"a chunk":        raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nsecretQuery\r\n"),
+			"closed":         raw(""),
+			"cut":            raw("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nabc"),
+			"hangs":          serve(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }).URL,
+			"status":         serve(http.NotFound).URL,
 			"elsewhere": serve(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Location", "http://secretUser:secretPass@other.example/secretPath?token=secretQuery")
 				w.WriteHeader(http.StatusFound)

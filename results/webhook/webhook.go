@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"leasehold/httppoll"
 	"leasehold/results"
 )
 
@@ -116,7 +116,7 @@ func (s *Sink) try(ctx context.Context, m results.Message) error {
 
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return withoutURL(err)
+		return httppoll.Describe(err)
 	}
 	_, _ = io.CopyN(io.Discard, resp.Body, readLimit)
 	_ = resp.Body.Close()
@@ -140,12 +140,4 @@ func judge(resp *http.Response) error {
 	default:
 		return backoff.Permanent(err)
 	}
-}
-
-// withoutURL is a client's error less what it says of the URL.
-func withoutURL(err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Err
-	}
-	return err
 }

@@ -160,6 +160,16 @@ func TestAReceiverThatIsAwayIsGivenUpAfterTwoMinutes(t *testing.T) {
 	}
 }
 
+// What can't be parsed stands in net/http's errors, and an answer may repeat the request.
+func TestAnAnswerThatRepeatsTheRequestIsNotShown(t *testing.T) {
+	_, err := deliver(t, time.Hour, answer{err: errors.New(
+		`net/http: HTTP/1.x transport connection broken: malformed HTTP status code "/hook/hunter2"`,
+	)})
+	if err == nil || !strings.Contains(err.Error(), "malformed HTTP status code") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestAReceiverThatHangsGetsTenSecondsATry(t *testing.T) {
 	r, err := deliver(t, time.Hour, hangs, status(200))
 	if err != nil || len(r.at) != 2 || r.at[1] < 10*time.Second || r.at[1] > 11*time.Second {
