@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -28,11 +29,11 @@ const sample = 32
 func ParseCalendar(expression, zone string) (*Calendar, error) {
 	times, err := cron.ParseStandard(expression) // its error quotes all of a long text
 	if err != nil || strings.Contains(expression, "TZ=") || strings.HasPrefix(strings.TrimSpace(expression), "@every") {
-		return nil, errors.New("must be five fields, such as */5 * * * *, or a word such as @daily")
+		return nil, errors.New("must be five fields within their ranges, such as */5 * * * *, or a word such as @daily")
 	}
 	where, err := time.LoadLocation(zone)
 	if err != nil || zone == "Local" {
-		return nil, errors.New("is in no time zone that is known")
+		return nil, fmt.Errorf("is in no time zone that is known: %.64q", zone)
 	}
 	c := &Calendar{text: expression + " " + where.String(), zone: where, times: times, hourly: isHourly(expression)}
 	if c.Next(epoch()).IsZero() {

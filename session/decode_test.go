@@ -202,6 +202,10 @@ var _ = Describe("a document that can't be used", func() {
 		Expect(decoded(head + body + `"}`).Body).To(Equal(body))
 	})
 
+	It("has its method in capitals, as servers want it", func() {
+		Expect(decoded(with(`"method":"get"`)).Method).To(Equal("GET"))
+	})
+
 	It("may keep up to 64 KiB of the answer, and keeps nothing where it does not say so", func() {
 		Expect(decoded(with(`"keep_body":65536`)).KeepBody).To(Equal(65536))
 		Expect(decoded(with(`"keep_body":null`)).KeepBody).To(BeZero())
@@ -224,6 +228,8 @@ var _ = Describe("a document that can't be used", func() {
 		Entry("an unknown kind", `{"kind":"ping"}`, "kind", `is "ping"`),
 		Entry("a kind of another type", `{"kind":["http"]}`, "kind", "must be a string, is a list"),
 		Entry("a method with a space", with(`"method":"GET /x"`), "method", "GET /x"),
+		Entry("a tunnel", with(`"method":"connect"`), "method", "CONNECT"),
+		Entry("a space in the query", `{"url":"http://h/x?q=a b"}`, "url", "%20"),
 		Entry("a method of another type", with(`"method":{}`), "method", "is an object"),
 		Entry("a body of another type", with(`"body":{"a":1}`), "body", "is an object"),
 		Entry("paused as text", with(`"paused":"yes"`), "paused", "must be a boolean, is a string"),

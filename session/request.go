@@ -31,6 +31,10 @@ func readRequest(doc fields, s *Session, _ Defaults) (err error) {
 	if !isToken(s.Method) {
 		return invalid("method", "is not an HTTP method: %s", quote(s.Method))
 	}
+	s.Method = strings.ToUpper(s.Method) // servers tell get from GET, and nobody means get
+	if s.Method == "CONNECT" {
+		return invalid("method", "must not be CONNECT, which asks for a tunnel")
+	}
 	if err := checkURL(s.URL); err != nil {
 		return err
 	}
@@ -51,6 +55,9 @@ func checkURL(raw string) error {
 	}
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return invalid(field, "must start with http:// or https://")
+	}
+	if strings.ContainsAny(raw, " \t") {
+		return invalid(field, "has a space: write %%20")
 	}
 	if u.Hostname() == "" {
 		return invalid(field, "names no host")
