@@ -17,11 +17,14 @@ type document struct {
 	Timeout   time.Duration
 	LeaseTTL  time.Duration // zero: the fleet's
 	OnFailure string
+	Misfire   string // of a task; empty: it is none
 	Paused    bool
 	Broken    bool
 	Usual     nodetest.Behavior
 
 	changed time.Time // when it was last written
+	edited  bool
+	task    bool // it is one, or was
 }
 
 // polled says whether a node may poll it.
@@ -36,7 +39,7 @@ func (s Scenario) newDocument(i int) document {
 		d.ID += []string{":a:b", "{x}", "}{", " ü", "/..", "%2F"}[rnd.IntN(6)]
 	}
 	d.redraw(rnd, s.Timings)
-	d.Paused, d.Broken = false, false
+	d.Paused, d.Broken, d.edited = false, false, false
 	return d
 }
 
@@ -65,6 +68,17 @@ func (d *document) redraw(rnd *rand.Rand, t Timings) {
 	if rnd.IntN(30) == 0 {
 		d.Usual.Delay = d.Timeout * 9 / 10
 	}
+	d.Misfire = ""
+	switch rnd.IntN(30) { // few, since each owner of one asks every two seconds
+	case 0, 1:
+		d.Misfire = "once"
+	case 2:
+		d.Misfire = "skip"
+	}
+	if d.Misfire != "" {
+		d.Usual.Delay = max(d.Usual.Delay, most/3)
+	}
+	d.edited, d.task = true, d.task || d.Misfire != ""
 }
 
 // text is what is stored.
@@ -78,6 +92,9 @@ func (d *document) text() string {
 	}
 	if d.LeaseTTL > 0 {
 		doc["lease_ttl"] = d.LeaseTTL.String()
+	}
+	if d.Misfire != "" {
+		doc["misfire"] = d.Misfire
 	}
 	b, err := json.Marshal(doc)
 	if err != nil {

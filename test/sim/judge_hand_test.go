@@ -24,6 +24,7 @@ type hand struct {
 	engine *server.Peer
 	lua    *server.Peer
 	frozen map[string]bool
+	tasks  map[string]bool
 }
 
 const (
@@ -40,7 +41,7 @@ func newHand(t *testing.T) *hand {
 	}
 	h := &hand{
 		clock: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), node: peer(""), engine: peer(nodetest.OwnClient), lua: peer(""),
-		frozen: map[string]bool{},
+		frozen: map[string]bool{}, tasks: map[string]bool{},
 	}
 	set := settings{ttl: handTTL, margin: handMargin, longest: 10 * time.Second}
 	h.judge = newJudge(set, h, func() time.Time { return h.clock }, func(p *server.Peer) bool { return p == h.lua })
@@ -51,6 +52,8 @@ func newHand(t *testing.T) *hand {
 }
 
 func (h *hand) still(instance string, _ time.Time) bool { return h.frozen[instance] }
+
+func (h *hand) task(session string) (ever, always bool) { return h.tasks[session], h.tasks[session] }
 
 func (h *hand) pass(d time.Duration)              { h.clock = h.clock.Add(d) }
 func (h *hand) send(cmd string, args ...string)   { h.command(h.node, cmd, args...) }

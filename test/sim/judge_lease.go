@@ -176,10 +176,8 @@ func (j *judge) began(l *ledger, f map[string]string) {
 	if slot, _ := strconv.ParseInt(f["slot"], 10, 64); slot > at {
 		j.convict(l, "slot", "begun %d ms before it is due", slot-at)
 	}
-	if s := l.start; s.slot == f["slot"] && s.slot != "0" && !s.returned {
-		j.doubt(l, j.byData(l, s.seen), "slot", "%s was given to token %d and again to %d", s.slot, s.token, token)
-	}
-	l.start = start{token: token, at: f["last"], slot: f["slot"], seen: now}
+	j.given(l, f["slot"], token)
+	l.start = start{token: token, at: f["last"], slot: f["slot"], seen: now, open: true}
 }
 
 // finished books a result that finish recorded in the state.

@@ -60,7 +60,8 @@ type start struct {
 	slot     string
 	seen     time.Time
 	used     bool // a poll followed
-	returned bool // finish left the slot to be served
+	returned bool // the slot was left to be served
+	open     bool // no result of it was recorded
 }
 
 // flight is a poll in flight.

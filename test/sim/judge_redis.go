@@ -221,10 +221,10 @@ func (j *judge) state(l *ledger, cmd string, args []string) {
 	case cmd == "HSET" && len(args) > 2 && args[0] == "failures":
 		j.finished(l, fields(args))
 	case cmd == "HSET" && args[0] == "due":
-		l.start.returned = l.start.returned || args[1] == l.start.slot || l.start.slot == "0" && args[1] == l.start.at
+		l.start.due(args[1], j.running.name == "finish")
 	case cmd == "HSET" && (args[0] == "busy_until" || args[0] == "retry_at" || args[0] == "since"), cmd == "HDEL", cmd == "PEXPIRE":
 	case cmd == "DEL":
-		l.known = false
+		l.known, l.start.open = false, false
 	default:
 		j.convict(l, "foreign", "a script sent %s %q to the state", cmd, args)
 	}

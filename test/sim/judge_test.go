@@ -176,6 +176,37 @@ func TestHistories(t *testing.T) {
 			h.finish("s", "a", 100, at, 1)
 			h.begin("s", "a", 100, 1)
 		}},
+		"a task's slot is given again, since no run was recorded": {"", func(h *hand) {
+			h.tasks["s"] = true
+			h.begin("s", "a", 100, 1)
+			h.end(h.poll("s", "a", 100))
+			h.release("s", "a", 100)
+			h.take("s", "b")
+			h.whole("s", "b", 101, 1)
+			h.pass(10 * time.Second)
+			h.whole("s", "b", 101, 10_001)
+		}},
+		"a poll's slot is given again, since no poll was recorded": {"slot", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.end(h.poll("s", "a", 100))
+			h.release("s", "a", 100)
+			h.take("s", "b")
+			h.begin("s", "b", 101, 1)
+		}},
+		"a task's slot is given again after a run was recorded": {"slot", func(h *hand) {
+			h.tasks["s"] = true
+			h.whole("s", "a", 100, 1)
+			h.begin("s", "a", 100, 1)
+		}},
+		"a task's slot is given up although no run was recorded": {"slot", func(h *hand) {
+			h.tasks["s"] = true
+			h.begin("s", "a", 100, 1)
+			h.end(h.poll("s", "a", 100))
+			h.release("s", "a", 100)
+			h.take("s", "b")
+			h.pass(10 * time.Second)
+			h.begin("s", "b", 101, 10_001)
+		}},
 		"a result of a former holder": {"fence", func(h *hand) {
 			h.begin("s", "a", 100, 1)
 			at := h.clock

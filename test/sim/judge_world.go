@@ -123,6 +123,16 @@ func (b *bailiff) each(do func(l *ledger, t truth)) {
 	}
 }
 
+// task implements facts. Of a session that has gone meanwhile nothing is sure.
+func (b *bailiff) task(session string) (ever, always bool) {
+	for _, d := range b.w.docs {
+		if d.ID == session {
+			return d.task, d.Misfire == "once" && !d.edited
+		}
+	}
+	return true, false
+}
+
 // still implements facts.
 func (b *bailiff) still(instance string, at time.Time) bool {
 	for _, m := range b.w.fleet.Members() {

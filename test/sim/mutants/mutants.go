@@ -54,6 +54,12 @@ func scripts() []mutant {
 		{name: "begin ignores the due time", edits: []edit{
 			{dir + "begin.lua", "local wait = math.max(due, retry_at) - now", "local wait = 0"},
 		}},
+		{name: "begin gives a task's slot up", edits: []edit{
+			{dir + "begin.lua", "if keep then\n", "if false then\n"},
+		}},
+		{name: "begin keeps every slot", edits: []edit{
+			{dir + "begin.lua", "if keep then\n", "if true then\n"},
+		}},
 		{name: "finish is not fenced", edits: []edit{
 			{dir + "finish.lua", "if holder ~= me or s[1] ~= token then", "if false then"},
 			{dir + "finish.lua", "if not current then", "if false then"},

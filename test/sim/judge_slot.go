@@ -1,0 +1,33 @@
+package sim
+
+// due takes in when the session is due from now on.
+func (s *start) due(at string, finished bool) {
+	s.returned = s.returned || at == s.slot || s.slot == "0" && at == s.at
+	s.open = s.open && !finished
+}
+
+// given checks which slot a start serves. That of a poll is given up with its start. That
+// of a task stays due until a run was recorded, and nothing else is served before.
+func (j *judge) given(l *ledger, slot string, token int64) {
+	s, data := l.start, j.byData(l, l.start.seen)
+	if s.slot == slot && slot != "0" && !s.returned {
+		j.doubt(l, func() (string, bool) {
+			if ever, _ := j.facts.task(l.id); ever && s.open {
+				return "a task whose run was not recorded", true
+			}
+			return data()
+		}, "slot", "%s was given to token %d and again to %d", slot, s.token, token)
+	}
+	due := s.slot
+	if due == "0" { // a first run is due from its start on
+		due = s.at
+	}
+	if s.open && slot != due && slot != "0" {
+		j.doubt(l, func() (string, bool) {
+			if _, always := j.facts.task(l.id); !always {
+				return "not always a task", true
+			}
+			return data()
+		}, "slot", "%s was given to token %d before a run for %s was recorded", slot, token, due)
+	}
+}
