@@ -69,10 +69,11 @@ func (d *document) redraw(rnd *rand.Rand, t Timings) {
 		d.Usual.Delay = d.Timeout * 9 / 10
 	}
 	d.Misfire = ""
-	switch rnd.IntN(30) { // few, since each owner of one asks every two seconds
-	case 0, 1:
+	switch n := rnd.IntN(30); { // few, since each owner of one asks every two seconds
+	case t.Profile == sparse: // whose hours would all go into that
+	case n < 2:
 		d.Misfire = "once"
-	case 2:
+	case n == 2:
 		d.Misfire = "skip"
 	}
 	if d.Misfire != "" {
