@@ -2,7 +2,6 @@ package session
 
 import (
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -33,7 +32,7 @@ func readRequest(doc fields, s *Session, _ Defaults) (err error) {
 		return invalid("method", "is not an HTTP method: %s", quote(s.Method))
 	}
 	s.Method = strings.ToUpper(s.Method) // servers tell get from GET, and nobody means get
-	if s.Method == http.MethodConnect {
+	if strings.EqualFold(s.Method, "connect") {
 		return invalid("method", "must not be CONNECT, which asks for a tunnel")
 	}
 	if err := checkURL(s.URL); err != nil {
