@@ -107,8 +107,8 @@ class Node(BaseHTTPRequestHandler):
 
     def do_GET(self):
         path, _, query = self.path.partition("?")
-        if path.startswith("/work/"):
-            self.world.work(urllib.parse.unquote(path[len("/work/"):]), self.headers.get("Leasehold-Token", ""))
+        if path.startswith("/step/"):
+            self.world.work(urllib.parse.unquote(path[len("/step/"):]), self.headers.get("Leasehold-Token", ""))
             return self.answer(200, {})
         self.api("GET", path, urllib.parse.parse_qs(query), {})
 
@@ -403,7 +403,7 @@ def main():
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}"
-    env = {**os.environ, "LEASEHOLD_URL": url, "LEASEHOLD_API_TOKEN": TOKEN, "WORK_URL": url + "/work", "NO_PROXY": "127.0.0.1"}
+    env = {**os.environ, "LEASEHOLD_URL": url, "LEASEHOLD_API_TOKEN": TOKEN, "WORK_URL": url + "/step", "NO_PROXY": "127.0.0.1"}
     try:
         worker = subprocess.Popen(args.command, env=env)
     except OSError as error:

@@ -202,12 +202,11 @@ func (a *api) release(r *call) answer {
 			g.Token = rec.Token
 		}
 	}
-	switch err := a.end(r.Context(), g, byAPI, removed); {
-	case err == nil, errors.Is(err, lease.ErrLost), errors.Is(err, lease.ErrForeign):
-		return done
-	default:
+	if err := a.end(r.Context(), g, byAPI, removed); lease.Unknown(err) {
 		return refuse(unknown(fmt.Errorf("the lease may still be held: %w", err)))
 	}
+
+	return done
 }
 
 // end releases exactly this grant.

@@ -207,7 +207,7 @@ func (n *renewal) lost(holder string) *problem {
 func (a *api) revoke(ctx context.Context, n *renewal) {
 	n.problem = n.target.fault
 	err := a.end(ctx, n.grant, n.target.reason, n.target.forget)
-	if err != nil && !errors.Is(err, lease.ErrLost) && !errors.Is(err, lease.ErrForeign) {
+	if lease.Unknown(err) {
 		n.problem = unknown(err)
 	}
 }

@@ -119,7 +119,7 @@ func FuzzIDsInPaths(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, id string) {
 		if id == "" || !utf8.ValidString(id) {
-			t.Skip()
+			return // no path names it
 		}
 		onBench(t, func(b *bench) {
 			path := "/api/v1/sessions/" + url.PathEscape(id) + "/lease"

@@ -25,10 +25,11 @@ func (w *watch) attend(ctx context.Context, client *redis.Client, sub *subscript
 	// At once, for the first proof.
 	reason, refused := w.prove(ctx, client, sub, false)
 	pace := func() {
-		canary.Reset(w.cfg.Canary)
+		every := w.cfg.Canary
 		if refused {
-			canary.Reset(w.cfg.Refused)
+			every = w.cfg.Refused
 		}
+		canary.Reset(every)
 	}
 	pace()
 	for reason == "" {

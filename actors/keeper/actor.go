@@ -2,7 +2,6 @@ package keeper
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -22,8 +21,7 @@ type keeperActor struct {
 	cfg     Config
 	machine *machine
 
-	pids     map[uint64]*actor.PID // of the leaseholders
-	ids      map[string]uint64     // the reverse
+	brood    *leaseholder.Brood
 	stopping bool
 	drained  bool // was reported
 	owned    int  // as reported
@@ -33,7 +31,7 @@ type keeperActor struct {
 func (k *keeperActor) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
-		k.pids, k.ids = make(map[uint64]*actor.PID), make(map[string]uint64)
+		k.brood = leaseholder.NewBrood()
 		k.pull() // what is queued was announced to the keeper before this one
 	case *actor.Stopping:
 		k.stopping = true // a child made now would never be stopped
@@ -42,7 +40,7 @@ func (k *keeperActor) Receive(c actor.Context) {
 	case *actor.Terminated:
 		k.terminated(m.Who)
 	case *leaseholder.Ended:
-		k.machine.onEnded(k.ids[c.Sender().GetId()], m)
+		k.machine.onEnded(k.brood.ID(c.Sender()), m)
 		c.Stop(c.Sender())
 	case *renewer.Released:
 		k.machine.onBack(m.Grant.Session, m.Err, time.Now())
@@ -55,9 +53,7 @@ func (k *keeperActor) Receive(c actor.Context) {
 	case *membership.Drain:
 		k.machine.onDrain()
 	case *membership.Abort:
-		for _, pid := range k.pids {
-			c.Send(pid, &leaseholder.Abort{})
-		}
+		k.brood.Abort(c)
 	}
 	if !k.stopping {
 		k.carryOut(c)
@@ -76,13 +72,9 @@ func (k *keeperActor) pull() {
 }
 
 func (k *keeperActor) terminated(who *actor.PID) {
-	id, ok := k.ids[who.GetId()]
-	if !ok {
-		return
+	if id, ok := k.brood.Terminated(who); ok {
+		k.machine.onTerminated(id, time.Now())
 	}
-	delete(k.ids, who.GetId())
-	delete(k.pids, id)
-	k.machine.onTerminated(id, time.Now())
 }
 
 // carryOut does what the machine wants done.
@@ -95,9 +87,7 @@ func (k *keeperActor) carryOut(c actor.Context) {
 		k.spawn(c, s)
 	}
 	for _, t := range out.tells {
-		if pid, ok := k.pids[t.id]; ok {
-			c.Send(pid, t.message)
-		}
+		k.brood.Tell(c, t.id, t.message)
 	}
 	for _, r := range out.back {
 		c.Send(k.cfg.Renewer, &renewer.Release{
@@ -130,15 +120,10 @@ func (k *keeperActor) claim(c actor.Context, claims []lease.Claim) {
 	}
 }
 
-// spawn makes a leaseholder under a name that was never used before.
+// spawn makes a leaseholder.
 func (k *keeperActor) spawn(c actor.Context, s spawn) {
 	self, id := tree.Self(c), s.id
 	s.cfg.Session.ID = s.cfg.Term.Session
 	props := k.cfg.Leaseholder(s.cfg, func(t *tenure.Tenure) { self.Send(&opened{id: id, tenure: t}) })
-	pid, err := c.SpawnNamed(props, fmt.Sprintf("%s.%d.%d", s.cfg.Term.Session, s.cfg.Term.Token, id))
-	if err != nil { // the name is new, so this is a fault of ours
-		panic(err)
-	}
-	k.pids[id] = pid
-	k.ids[pid.GetId()] = id
+	k.brood.Spawn(c, props, s.cfg.Term.Grant, id)
 }

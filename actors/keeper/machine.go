@@ -1,7 +1,6 @@
 package keeper
 
 import (
-	"errors"
 	"time"
 
 	"leasehold/actors/leaseholder"
@@ -254,7 +253,7 @@ func (m *machine) onBack(session string, err error, now time.Time) {
 	if !ok {
 		return
 	}
-	if errors.Is(err, lease.ErrLost) || errors.Is(err, lease.ErrForeign) {
+	if !lease.Unknown(err) {
 		err = nil
 	}
 	m.burn(session, e, err, now)

@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -18,8 +17,7 @@ type membershipActor struct {
 	cfg     Config
 	machine *machine
 
-	pids map[uint64]*actor.PID // of the children
-	ids  map[string]uint64     // the reverse
+	brood *leaseholder.Brood
 
 	timer *time.Timer // what becomes due next
 	seq   uint64      // of the timer that counts
@@ -53,7 +51,7 @@ func (a *membershipActor) Receive(c actor.Context) {
 	case *actor.Terminated:
 		a.terminated(m.Who)
 	case *leaseholder.Ended:
-		a.machine.onEnded(a.ids[c.Sender().GetId()], m)
+		a.machine.onEnded(a.brood.ID(c.Sender()), m)
 		c.Stop(c.Sender())
 	case *renewer.Released:
 		a.machine.onBack(m.Grant, m.Err, time.Now())
@@ -68,7 +66,7 @@ func (a *membershipActor) Receive(c actor.Context) {
 
 func (a *membershipActor) start(c actor.Context) {
 	a.machine = newMachine(a.cfg.Settings, time.Now())
-	a.pids, a.ids = make(map[uint64]*actor.PID), make(map[string]uint64)
+	a.brood = leaseholder.NewBrood()
 	a.scans = tree.Self(c).After(a.cfg.Reconcile, &reconcile{})
 	// What is queued was announced to the actor before this one, and is not again.
 	a.machine.onEvents(a.cfg.Events.Take(), time.Now())
@@ -93,7 +91,7 @@ func (a *membershipActor) handle(c actor.Context, message Message) {
 	case *Drain:
 		a.machine.onDrain()
 	case *Abort:
-		a.abort(c)
+		a.brood.Abort(c)
 	case *wake:
 		// onTime follows every message.
 	case *reconcile:
@@ -139,20 +137,10 @@ func (a *membershipActor) reconcile(c actor.Context) {
 	m.lookAtMine()
 }
 
-func (a *membershipActor) abort(c actor.Context) {
-	for _, pid := range a.pids {
-		c.Send(pid, &leaseholder.Abort{})
-	}
-}
-
 func (a *membershipActor) terminated(who *actor.PID) {
-	id, ok := a.ids[who.GetId()]
-	if !ok {
-		return
+	if id, ok := a.brood.Terminated(who); ok {
+		a.machine.onTerminated(id, time.Now())
 	}
-	delete(a.ids, who.GetId())
-	delete(a.pids, id)
-	a.machine.onTerminated(id, time.Now())
 }
 
 // carryOut does what the machine wants done.
@@ -162,12 +150,10 @@ func (a *membershipActor) carryOut(c actor.Context) {
 		a.cfg.Log.Emit(e)
 	}
 	for _, s := range out.spawns {
-		a.spawn(c, s)
+		a.brood.Spawn(c, a.cfg.Holder(s.cfg), s.cfg.Term.Grant, s.id)
 	}
 	for _, t := range out.tells {
-		if pid, ok := a.pids[t.id]; ok {
-			c.Send(pid, t.message)
-		}
+		a.brood.Tell(c, t.id, t.message)
 	}
 	for _, r := range out.back {
 		c.Send(a.cfg.Renewer, &renewer.Release{
@@ -187,17 +173,6 @@ func (a *membershipActor) carryOut(c actor.Context) {
 		a.drained = true
 		c.Send(c.Parent(), &Drained{})
 	}
-}
-
-// spawn makes a leaseholder under a name that was never used before.
-func (a *membershipActor) spawn(c actor.Context, s spawn) {
-	name := fmt.Sprintf("%s.%d.%d", s.cfg.Session.ID, s.cfg.Term.Token, s.id)
-	pid, err := c.SpawnNamed(a.cfg.Holder(s.cfg), name)
-	if err != nil { // the name is new, so this is a fault of ours
-		panic(err)
-	}
-	a.pids[s.id] = pid
-	a.ids[pid.GetId()] = s.id
 }
 
 // arm sets the timer to what becomes due next.

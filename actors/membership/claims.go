@@ -146,7 +146,7 @@ func (m *machine) onOutcomes(outcomes []lease.Outcome, sent, now time.Time) {
 		delete(m.asking, o.Session)
 		e, ok := m.entries[o.Session]
 		room = room || !o.Granted
-		unknown := o.Err != nil && !errors.Is(o.Err, lease.ErrForeign)
+		unknown := lease.Unknown(o.Err)
 		answered = answered || !unknown
 		if ok && !unknown {
 			e.doubtUntil = time.Time{}
