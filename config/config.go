@@ -73,6 +73,11 @@ type Config struct {
 	Redis        []RedisURL // one: a server; more: the addresses of a cluster
 	RedisTimeout time.Duration
 
+	RedisCAFile     string
+	RedisCertFile   string
+	RedisKeyFile    string
+	RedisServerName string
+
 	InstanceName    string
 	Keys            rediskey.Keys
 	SessionIDFormat IDFormat

@@ -70,6 +70,7 @@ func TestEveryVariableReachesItsField(t *testing.T) {
 	set := map[string]string{
 		"LEASEHOLD_REDIS_URL":            "rediss://u:p@a:1/0,rediss://b:2",
 		"LEASEHOLD_REDIS_TIMEOUT":        "1s",
+		"LEASEHOLD_REDIS_SERVER_NAME":    "redis.example",
 		"LEASEHOLD_INSTANCE_NAME":        "n1",
 		"LEASEHOLD_KEY_PREFIX":           "k:",
 		"LEASEHOLD_SESSION_ID_FORMAT":    "uuid",
@@ -101,7 +102,8 @@ func TestEveryVariableReachesItsField(t *testing.T) {
 	}
 	want := config.Config{
 		Redis: []config.RedisURL{"rediss://u:p@a:1/0", "rediss://b:2"}, RedisTimeout: time.Second,
-		InstanceName: "n1", Keys: rediskey.Keys{Prefix: "k:", SessionPrefix: "doc:"}, SessionIDFormat: config.UUIDID,
+		RedisServerName: "redis.example",
+		InstanceName:    "n1", Keys: rediskey.Keys{Prefix: "k:", SessionPrefix: "doc:"}, SessionIDFormat: config.UUIDID,
 		LeaseTTL: 12 * time.Second, LeaseRenewInterval: 5 * time.Second, LeaseSafetyMargin: 3 * time.Second,
 		HeartbeatTTL: 14 * time.Second, HeartbeatInterval: 6 * time.Second,
 		ReconcileInterval: 7 * time.Second, KeyspaceEvents: config.EventsRequire,
@@ -440,7 +442,8 @@ func FuzzLoad(f *testing.F) {
 				value = string(cfg.ResultWebhookURL)
 			case "LEASEHOLD_RESULT_WEBHOOK_SECRET":
 				value = string(cfg.ResultWebhookSecret)
-			case "LEASEHOLD_API_TOKEN_FILE", "LEASEHOLD_RESULT_WEBHOOK_SECRET_FILE":
+			}
+			if strings.HasSuffix(s.Name, "_FILE") {
 				continue
 			}
 			again = append(again, s.Name+"="+value)

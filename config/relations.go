@@ -48,6 +48,7 @@ func (l *loader) relate() {
 		[]string{"LEASEHOLD_HEARTBEAT_INTERVAL", "LEASEHOLD_REDIS_TIMEOUT"}, c.HeartbeatInterval+c.RedisTimeout)
 	l.relateKeys()
 	l.relateSinks()
+	l.relateRedisTLS()
 }
 
 // half: an interval must fit twice into its TTL, so that one loss is no loss.

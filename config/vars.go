@@ -85,6 +85,22 @@ func redisVars() []Var {
 			Name: "LEASEHOLD_REDIS_TIMEOUT", Default: "2s",
 			Meaning: "bound on one command, retries included; where not set, shorter for TTLs under 8 s",
 		}, 10*time.Millisecond, func(c *Config) *time.Duration { return &c.RedisTimeout }),
+		text(Var{
+			Name:    "LEASEHOLD_REDIS_CA_FILE",
+			Meaning: "certificates of the authorities that vouch for a `rediss://` server, PEM; none: the system's",
+		}, func(c *Config) *string { return &c.RedisCAFile }, anything),
+		text(Var{
+			Name:    "LEASEHOLD_REDIS_CERT_FILE",
+			Meaning: "certificate shown to a `rediss://` server, PEM; read again when it changes",
+		}, func(c *Config) *string { return &c.RedisCertFile }, anything),
+		text(Var{
+			Name:    "LEASEHOLD_REDIS_KEY_FILE",
+			Meaning: "its key, PEM",
+		}, func(c *Config) *string { return &c.RedisKeyFile }, anything),
+		text(Var{
+			Name: "LEASEHOLD_REDIS_SERVER_NAME", DefaultText: "the host of the address",
+			Meaning: "name that the certificate of a `rediss://` server must have",
+		}, func(c *Config) *string { return &c.RedisServerName }, checkName),
 	}
 }
 

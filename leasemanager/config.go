@@ -1,6 +1,7 @@
 package leasemanager
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"strconv"
@@ -22,6 +23,8 @@ type Config struct {
 	// RedisURL is redis://, rediss:// or unix://; several, separated by commas, are one
 	// cluster. Default: redis://127.0.0.1:6379/0.
 	RedisURL string
+	// RedisTLS says more than rediss:// does: authorities, a certificate, a server name.
+	RedisTLS *tls.Config
 	// Client, if set, takes RedisURL's place: a *redis.Client or *redis.ClusterClient.
 	// Its options are used for connections of the member's own, bounded by contexts and
 	// without retries: a Dialer is honored, hooks are not.
@@ -118,7 +121,7 @@ func (c Config) open(settings config.Config) (redis.UniversalClient, error) {
 		if url == "" {
 			url = defaultURL
 		}
-		return redisstore.Open(url, redisstore.OpenOptions{Timeout: settings.RedisTimeout})
+		return redisstore.Open(url, redisstore.OpenOptions{Timeout: settings.RedisTimeout, TLS: c.RedisTLS})
 	case *redis.Client:
 		o := *client.Options()
 		o.ContextTimeoutEnabled, o.MaxRetries = true, -1

@@ -19,6 +19,10 @@ type OpenOptions struct {
 	Timeout time.Duration
 	// ClientName shows up in Redis' CLIENT LIST; empty: none.
 	ClientName string
+	// TLS says more than rediss:// does: whom to believe, what to show, and the name
+	// that each server must prove. Nil: the system's authorities, no certificate, the
+	// host of the address.
+	TLS *tls.Config
 }
 
 const (
@@ -48,6 +52,11 @@ func Open(rawURL string, o OpenOptions) (redis.UniversalClient, error) {
 	parsed, err := parseURLs(rawURL)
 	if err != nil {
 		return nil, err
+	}
+	for _, p := range parsed {
+		if err := overlay(p, o.TLS); err != nil {
+			return nil, err
+		}
 	}
 	if len(parsed) > 1 {
 		return openCluster(parsed, o)
@@ -90,7 +99,7 @@ func openCluster(parsed []*redis.Options, o OpenOptions) (redis.UniversalClient,
 	}
 
 	return redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: addrs, Username: first.Username, Password: first.Password, TLSConfig: clusterTLS(first.TLSConfig),
+		Addrs: addrs, Username: first.Username, Password: first.Password, TLSConfig: clusterTLS(first.TLSConfig, o.TLS),
 		ClientName: o.ClientName, Protocol: 2, ContextTimeoutEnabled: true,
 		DialTimeout: min(o.Timeout, maxDialTimeout), DialerRetries: 1,
 		ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, PoolTimeout: o.Timeout,
@@ -100,15 +109,38 @@ func openCluster(parsed []*redis.Options, o OpenOptions) (redis.UniversalClient,
 	}), nil
 }
 
-// clusterTLS has each node prove its own name, not that of the first.
-func clusterTLS(c *tls.Config) *tls.Config {
+// clusterTLS has each node prove its own name, not that of the first, unless one was
+// asked for.
+func clusterTLS(c, more *tls.Config) *tls.Config {
 	if c == nil {
 		return nil
 	}
 	c = c.Clone()
 	c.ServerName = ""
+	if more != nil {
+		c.ServerName = more.ServerName
+	}
 
 	return c
+}
+
+// overlay adds to what the address says. One that is not encrypted stays unused: it
+// would go without what was asked for.
+func overlay(p *redis.Options, more *tls.Config) error {
+	if more == nil {
+		return nil
+	}
+	if p.TLSConfig == nil {
+		return errors.New("redis address: certificates and server names need rediss://")
+	}
+	c := more.Clone()
+	c.InsecureSkipVerify = p.TLSConfig.InsecureSkipVerify
+	if c.ServerName == "" {
+		c.ServerName = p.TLSConfig.ServerName
+	}
+	p.TLSConfig = c
+
+	return nil
 }
 
 // parseURLs parses "redis://user:pw@a:1,b:2" and "redis://a:1,redis://b:2". A

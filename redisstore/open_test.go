@@ -2,6 +2,8 @@ package redisstore_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"strings"
 	"sync"
@@ -49,6 +51,30 @@ var _ = Describe("Open", func() {
 			Expect(o.TLSConfig).NotTo(BeNil())
 		}),
 	)
+
+	It("adds what it is told to what an encrypted address says", func() {
+		more := redisstore.OpenOptions{TLS: &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS13}}
+		c, err := redisstore.Open("rediss://h:1", more)
+		Expect(err).NotTo(HaveOccurred())
+		defer func() { _ = c.Close() }()
+		got := c.(*redis.Client).Options().TLSConfig
+		Expect(got.RootCAs).To(BeIdenticalTo(more.TLS.RootCAs))
+		Expect(got.ServerName).To(Equal("h"))
+		Expect(got.InsecureSkipVerify).To(BeFalse())
+
+		more.TLS.ServerName = "redis.example"
+		c, err = redisstore.Open("rediss://a,b", more)
+		Expect(err).NotTo(HaveOccurred())
+		defer func() { _ = c.Close() }()
+		got = c.(*redis.ClusterClient).Options().TLSConfig
+		Expect(got.RootCAs).To(BeIdenticalTo(more.TLS.RootCAs))
+		Expect(got.ServerName).To(Equal("redis.example"))
+
+		for _, plain := range []string{"redis://h", "redis://a,b", "unix:///s"} {
+			_, err = redisstore.Open(plain, more)
+			Expect(err).To(MatchError(ContainSubstring("need rediss://")), plain)
+		}
+	})
 
 	DescribeTable("refuses without showing the address", func(url string) {
 		_, err := redisstore.Open(url, redisstore.OpenOptions{})

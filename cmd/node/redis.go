@@ -2,9 +2,14 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -22,8 +27,12 @@ func newRedis(cfg config.Config, instance string) (redis.UniversalClient, error)
 	for i, u := range cfg.Redis {
 		addresses[i] = string(u)
 	}
+	more, err := cfg.RedisTLS()
+	if err != nil { // the files were sound when the settings were read
+		return nil, fmt.Errorf("LEASEHOLD_REDIS_CA_FILE or LEASEHOLD_REDIS_CERT_FILE can not be used: %w", err)
+	}
 	client, err := redisstore.Open(strings.Join(addresses, ","), redisstore.OpenOptions{
-		Timeout: cfg.RedisTimeout, ClientName: clientName(instance),
+		Timeout: cfg.RedisTimeout, ClientName: clientName(instance), TLS: more,
 	})
 	if err != nil { // can't be: the same parser has checked the settings
 		return nil, fmt.Errorf("LEASEHOLD_REDIS_URL can not be used: %w", err)
@@ -96,9 +105,32 @@ Set LEASEHOLD_REDIS_URL to redis://USER:PASSWORD@HOST:PORT/DB, special character
 `, where, err)
 	}
 	return fmt.Sprintf(`leasehold: no usable Redis at %s (%s): %v
-Set LEASEHOLD_REDIS_URL to a Redis that answers, such as redis://HOST:6379/0.
+%s
 To see a fleet at work without any Redis, run 'leasehold demo'.
-`, where, origin(cfg), err)
+`, where, origin(cfg), err, advice(cfg, err))
+}
+
+// advice says what would have Redis answer.
+func advice(cfg config.Config, err error) string {
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		return "Set LEASEHOLD_REDIS_SERVER_NAME to a name that the server's certificate has."
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return "Set LEASEHOLD_REDIS_CA_FILE to the certificates of the authority that signed the server's."
+	}
+	encrypted := strings.HasPrefix(string(cfg.Redis[0]), "rediss://")
+	hungUp := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
+	if strings.Contains(err.Error(), "remote error: tls:") || encrypted && hungUp {
+		return "Set LEASEHOLD_REDIS_CERT_FILE and LEASEHOLD_REDIS_KEY_FILE to a certificate that the server accepts, and its key."
+	}
+	timeout, ok := errors.AsType[net.Error](err)
+	switch {
+	case encrypted && ok && timeout.Timeout(): // it takes the greeting of TLS for a command, and waits for more
+		return "Set LEASEHOLD_REDIS_URL to a Redis that answers; one that does not speak TLS is redis://…"
+	case !encrypted && hungUp:
+		return "Set LEASEHOLD_REDIS_URL to a Redis that answers; one that wants TLS is rediss://…"
+	}
+	return "Set LEASEHOLD_REDIS_URL to a Redis that answers, such as redis://HOST:6379/0."
 }
 
 func origin(cfg config.Config) string {

@@ -1,0 +1,77 @@
+package config
+
+import (
+	"crypto/tls"
+	"errors"
+	"strings"
+
+	"leasehold/certfile"
+)
+
+// RedisTLS returns what connections to a rediss:// server are made with, or nil where
+// no setting says more than the address. It reads the files that the settings name.
+func (c Config) RedisTLS() (*tls.Config, error) {
+	if c.RedisCAFile+c.RedisCertFile+c.RedisServerName == "" {
+		return nil, nil //nolint:nilnil // nothing is said, and nothing is wrong
+	}
+	t := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.RedisServerName}
+	var err error
+	if c.RedisCAFile != "" {
+		if t.RootCAs, err = certfile.Authorities(c.RedisCAFile); err != nil {
+			return nil, err
+		}
+	}
+	if c.RedisCertFile != "" {
+		pair, err := certfile.Load(c.RedisCertFile, c.RedisKeyFile)
+		if err != nil {
+			return nil, err
+		}
+		t.GetClientCertificate = pair.ForClient
+	}
+	return t, nil
+}
+
+// relateRedisTLS: the files hold what they should, and belong to an encrypted address.
+func (l *loader) relateRedisTLS() {
+	const address = "LEASEHOLD_REDIS_URL"
+	c := &l.cfg
+	for name, value := range map[string]string{
+		"LEASEHOLD_REDIS_CA_FILE": c.RedisCAFile, "LEASEHOLD_REDIS_CERT_FILE": c.RedisCertFile,
+		"LEASEHOLD_REDIS_KEY_FILE": c.RedisKeyFile, "LEASEHOLD_REDIS_SERVER_NAME": c.RedisServerName,
+	} {
+		if value != "" && l.sound(name, address) && !strings.HasPrefix(string(c.Redis[0]), "rediss://") {
+			l.fault(name, "needs "+address+" to start with rediss://")
+		}
+	}
+	l.relatePair("LEASEHOLD_REDIS_CERT_FILE", c.RedisCertFile, "LEASEHOLD_REDIS_KEY_FILE", c.RedisKeyFile)
+	const ca = "LEASEHOLD_REDIS_CA_FILE"
+	if c.RedisCAFile != "" && l.sound(ca) {
+		if _, err := certfile.Authorities(c.RedisCAFile); err != nil {
+			l.fault(ca, ruleFile+err.Error())
+		}
+	}
+}
+
+const ruleFile = "must be a readable file in PEM: "
+
+// relatePair: a certificate needs its key, and a key its certificate.
+func (l *loader) relatePair(certName, certFile, keyName, keyFile string) {
+	switch {
+	case !l.sound(certName, keyName) || certFile+keyFile == "":
+		return
+	case keyFile == "":
+		l.fault(certName, "needs "+keyName)
+		return
+	case certFile == "":
+		l.fault(keyName, "needs "+certName)
+		return
+	}
+	_, err := certfile.Load(certFile, keyFile)
+	if e, ok := errors.AsType[*certfile.Error](err); ok {
+		blame := certName
+		if e.Key {
+			blame = keyName
+		}
+		l.fault(blame, ruleFile+e.Err.Error())
+	}
+}
