@@ -61,6 +61,8 @@ func All() []Event {
 		NodeStopped{},
 		NodeFenced{},
 		NodeUnfenced{},
+		NodeCordoned{},
+		NodeUncordoned{},
 		MemberJoined{},
 		MemberLeft{},
 		MemberExpired{},

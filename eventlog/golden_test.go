@@ -61,6 +61,14 @@ var golden = []struct {
 		`{"level":"info","event":"node.unfenced","duration_ms":1.234}`,
 	},
 	{
+		eventlog.NodeCordoned{Reason: "drained"},
+		`{"level":"info","event":"node.cordoned","reason":"drained"}`,
+	},
+	{
+		eventlog.NodeUncordoned{},
+		`{"level":"info","event":"node.uncordoned"}`,
+	},
+	{
 		eventlog.MemberJoined{Member: "b-1-0000000a", Members: 2},
 		`{"level":"info","event":"member.joined","member":"b-1-0000000a","members":2}`,
 	},
@@ -266,6 +274,7 @@ func TestTheContractsEventsExistWithTheirLevels(t *testing.T) {
 		// Beyond the contract.
 		"poll.logged": "info", "poll.deferred": "warn", "key.foreign": "warn", "actor.failed": "error",
 		"redis.down": "warn", "redis.up": "info", "settings.warning": "warn", "result.dropped": "warn",
+		"node.cordoned": "info", "node.uncordoned": "info",
 	}
 	for _, e := range eventlog.All() {
 		name, level, _ := eventlog.Describe(e)

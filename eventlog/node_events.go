@@ -95,6 +95,27 @@ func (NodeUnfenced) head() head {
 
 func (e NodeUnfenced) fields(l *line) { l.ms("duration_ms", e.Duration) }
 
+// NodeCordoned says that an operator wants the node to take no sessions.
+type NodeCordoned struct {
+	// Reason is cordoned (it keeps what it has) or drained (it gives that up too).
+	Reason string
+}
+
+func (NodeCordoned) head() head {
+	return head{Info, "node.cordoned", "the node takes no more sessions"}
+}
+
+func (e NodeCordoned) fields(l *line) { l.reason(e.Reason) }
+
+// NodeUncordoned ends a NodeCordoned.
+type NodeUncordoned struct{}
+
+func (NodeUncordoned) head() head {
+	return head{Info, "node.uncordoned", "the node takes sessions again"}
+}
+
+func (NodeUncordoned) fields(*line) {}
+
 // RedisDown says that Redis stopped answering.
 type RedisDown struct{ Err error }
 

@@ -137,7 +137,7 @@ func (b *broadcast) onHints(ctx context.Context, hints []redisevents.Event, node
 		case redisevents.Gap:
 			b.send(gapChange, gapView{Reason: h.Reason})
 			nodes = b.list(ctx, nodes)
-		case redisevents.SessionTouched:
+		case redisevents.NodeMarked, redisevents.SessionTouched:
 		}
 	}
 	b.leases(ctx, leases)

@@ -65,6 +65,8 @@ type member struct {
 	ExpiresAt *stamp `json:"expires_at"`
 	// Self marks the node that answers.
 	Self bool `json:"self"`
+	// Cordon is cordoned or drained where an operator wants it to take no sessions.
+	Cordon lease.Cordon `json:"cordon,omitempty"`
 }
 
 // nodes answers which nodes are alive, in the order of their names. A cursor is the
@@ -96,7 +98,7 @@ func (a *api) nodes(r *call) answer {
 	page := members[from:min(from+limit, len(members))]
 	body := make([]member, len(page))
 	for i, m := range page {
-		body[i] = member{InstanceID: m.Instance, ExpiresAt: after(sent, m.Remaining), Self: m.Instance == a.Node().InstanceID}
+		body[i] = member{InstanceID: m.Instance, ExpiresAt: after(sent, m.Remaining), Self: m.Instance == a.Node().InstanceID, Cordon: m.Cordon}
 	}
 	got := answer{status: http.StatusOK, body: body}
 	if from+limit < len(members) {

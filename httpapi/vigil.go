@@ -248,7 +248,7 @@ func sessionsOf(hints []redisevents.Event) (ids []string, gap bool) {
 			ids = append(ids, h.ID)
 		case redisevents.Gap:
 			gap = true
-		case redisevents.LeaseTaken, redisevents.NodeSeen, redisevents.NodeGone:
+		case redisevents.LeaseTaken, redisevents.NodeSeen, redisevents.NodeGone, redisevents.NodeMarked:
 		}
 	}
 

@@ -218,13 +218,15 @@ type Member struct {
 	Instance string
 	// Remaining is how long the heartbeat still lives; zero when it is gone.
 	Remaining time.Duration
+	// Cordon is what an operator wants of the node.
+	Cordon Cordon
 }
 
 // Members keeps and reads the heartbeat keys.
 type Members interface {
 	// Beat writes the instance's heartbeat.
 	Beat(ctx context.Context, instance string, ttl time.Duration) error
-	// Leave removes the instance's heartbeat.
+	// Leave removes the instance's heartbeat, and what else is kept of it.
 	Leave(ctx context.Context, instance string) error
 	// List finds all live instances by scanning.
 	List(ctx context.Context) ([]Member, error)

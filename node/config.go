@@ -9,6 +9,7 @@ import (
 	"leasehold/actors/poller"
 	"leasehold/actors/tenure"
 	"leasehold/eventlog"
+	"leasehold/lease"
 	"leasehold/redisevents"
 	"leasehold/rediskey"
 	"leasehold/redisstore"
@@ -46,6 +47,9 @@ type Config struct {
 	Watcher tenure.Watcher
 	// NoHeartbeat keeps the node out of the fleet's members: nothing is planned for it.
 	NoHeartbeat bool
+	// Card is what the node says of itself in Redis; nil: nothing. One without a
+	// heartbeat says nothing.
+	Card *lease.Card
 	// Results hears of results that were recorded or refused. It may be nil, and is
 	// the caller's to close, after the node.
 	Results *results.Hub

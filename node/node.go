@@ -33,6 +33,8 @@ type Node struct {
 	leases  atomic.Int64
 	plan    atomic.Pointer[plan] // nil before the first one
 	failed  chan error
+	left    chan struct{} // closed once the node leaves the fleet
+	leaving sync.Once
 	running sync.WaitGroup // the listener and the heart
 	close   sync.Once
 }
@@ -41,7 +43,7 @@ type Node struct {
 // for.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	n := &Node{cfg: cfg, ctx: ctx, cancel: cancel, failed: make(chan error, 1)}
+	n := &Node{cfg: cfg, ctx: ctx, cancel: cancel, failed: make(chan error, 1), left: make(chan struct{})}
 	n.makeParts()
 
 	n.firstBeat()
@@ -57,6 +59,9 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 
 	if n.heart != nil {
 		n.running.Go(func() { n.heart.Run(ctx) })
+		if cfg.Card != nil {
+			n.running.Go(func() { n.publish(ctx) })
+		}
 	}
 	n.running.Go(n.listen)
 	n.running.Go(func() { n.warnOfEviction(ctx) })
@@ -152,6 +157,7 @@ func (n *Node) leave(ctx context.Context) {
 	if n.heart == nil {
 		return
 	}
+	n.leaving.Do(func() { close(n.left) })
 	ctx, done := context.WithTimeout(ctx, leaveLimit)
 	defer done()
 	if err := n.heart.Leave(ctx); err != nil { // its TTL does it then

@@ -15,8 +15,8 @@ type channel struct {
 // channelsOf lists what a subscription listens to, the canary's channel last.
 //
 // Leases are heard by event and not by key: a pattern over the lease keys would
-// deliver every renewal of the fleet to every node. Documents and heartbeats are
-// few, or rarely written, and are heard by key.
+// deliver every renewal of the fleet to every node. Documents, heartbeats
+// and cordons are few, or rarely written, and are heard by key.
 //
 // The start of a lease is heard, where it is wanted, with all other SETs of the
 // database: see Config.Takings.
@@ -34,6 +34,7 @@ func channelsOf(cfg *Config, canary string) []channel {
 		{name: event + nameRenameFrom},
 		{name: space + cfg.Keys.SessionGlob(), pattern: true},
 		{name: space + cfg.Keys.NodeGlob(), pattern: true},
+		{name: space + cfg.Keys.CordonGlob(), pattern: true},
 		{name: canary},
 	}...)
 }

@@ -34,6 +34,9 @@ type NodeGone struct {
 	Cause    Cause
 }
 
+// NodeMarked says that what is wanted of a node was changed: see [lease.Cordon].
+type NodeMarked struct{ Instance string }
+
 // SessionTouched says that a session document was created, changed or removed.
 type SessionTouched struct{ ID string }
 
@@ -52,5 +55,6 @@ func (LeaseFreed) isEvent()     {}
 func (LeaseTaken) isEvent()     {}
 func (NodeSeen) isEvent()       {}
 func (NodeGone) isEvent()       {}
+func (NodeMarked) isEvent()     {}
 func (SessionTouched) isEvent() {}
 func (Gap) isEvent()            {}

@@ -78,11 +78,14 @@ func (p parser) event(key, name string) Event {
 			return NodeSeen{Instance: id}
 		}
 	case rediskey.Session:
-		// A TTL on a document changes nothing until it runs out.
-		if name != "" && name != "expire" && name != "persist" {
+		if changes(name) {
 			return SessionTouched{ID: id}
 		}
-	case rediskey.State, rediskey.Foreign:
+	case rediskey.Cordon:
+		if changes(name) {
+			return NodeMarked{Instance: id}
+		}
+	case rediskey.State, rediskey.Card, rediskey.Foreign:
 	}
 	return nil
 }
@@ -98,10 +101,14 @@ func byEvent(e Event) Event {
 		if e.Cause == Expired {
 			return e
 		}
-	case NodeSeen, SessionTouched, Gap:
+	case NodeSeen, NodeMarked, SessionTouched, Gap:
 	}
 	return nil
 }
+
+// changes reports whether the event means that the key's value is another. A TTL
+// changes nothing until it runs out.
+func changes(name string) bool { return name != "" && name != "expire" && name != "persist" }
 
 // causeOf reports whether the event means that the key went, and how.
 func causeOf(name string) (cause Cause, gone bool) {

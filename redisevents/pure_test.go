@@ -29,6 +29,11 @@ func TestParse(t *testing.T) {
 		{"__keyspace@2__:poll:node:n", "expired", NodeGone{"n", Expired}},
 		{"__keyspace@2__:poll:node:n", "del", NodeGone{"n", Deleted}},
 		{"__keyevent@2__:expired", "poll:node:n", NodeGone{"n", Expired}},
+		{"__keyspace@2__:poll:cordon:n", "set", NodeMarked{"n"}},
+		{"__keyspace@2__:poll:cordon:n", "del", NodeMarked{"n"}},
+		{"__keyspace@2__:poll:cordon:n", "expired", NodeMarked{"n"}},
+		{"__keyspace@2__:poll:cordon:n", "expire", nil},
+		{"__keyspace@2__:poll:info:n", "set", nil},
 		{"__keyspace@2__:session:__:x", "set", SessionTouched{"__:x"}},
 		{"__keyspace@2__:session:x", "hset", SessionTouched{"x"}},
 		{"__keyspace@2__:session:x", "rename_to", SessionTouched{"x"}},
@@ -87,6 +92,8 @@ func FuzzParse(f *testing.F) {
 			key = keys.Node(e.Instance)
 		case NodeGone:
 			key = keys.Node(e.Instance)
+		case NodeMarked:
+			key = keys.Cordon(e.Instance)
 		case SessionTouched:
 			key = keys.Session(e.ID)
 		case Gap:

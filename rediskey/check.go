@@ -56,7 +56,7 @@ func (k Keys) apart() error {
 	if !nested {
 		return nil
 	}
-	for _, part := range []string{leasePart, nodePart, statePart} {
+	for _, part := range []string{leasePart, nodePart, statePart, cordonPart, cardPart} {
 		if strings.HasPrefix(rest, part) || strings.HasPrefix(part, rest) {
 			return fmt.Errorf("session prefix %q collides with the fleet's keys %q",
 				k.SessionPrefix, k.Prefix+part)

@@ -4,9 +4,11 @@ import "strings"
 
 // The parts between the fleet's prefix and what the key is about.
 const (
-	leasePart = "lease:"
-	nodePart  = "node:"
-	statePart = "state:"
+	leasePart  = "lease:"
+	nodePart   = "node:"
+	statePart  = "state:"
+	cordonPart = "cordon:"
+	cardPart   = "info:"
 )
 
 // Keys builds and parses the names of the fleet's keys. It is a value: copy it
@@ -34,6 +36,17 @@ func (k Keys) Node(instance string) string {
 	return k.Prefix + nodePart + instance
 }
 
+// Cordon returns the key of what an operator wants of the instance: that it takes
+// nothing, or gives up what it has.
+func (k Keys) Cordon(instance string) string {
+	return k.Prefix + cordonPart + instance
+}
+
+// Card returns the key of what the instance says of itself.
+func (k Keys) Card(instance string) string {
+	return k.Prefix + cardPart + instance
+}
+
 // Session returns the key of the session's document.
 func (k Keys) Session(id string) string {
 	return k.SessionPrefix + id
@@ -55,6 +68,8 @@ const (
 	State
 	Node
 	Session
+	Cordon
+	Card
 )
 
 // String returns the kind in lower case.
@@ -68,6 +83,10 @@ func (k Kind) String() string {
 		return "node"
 	case Session:
 		return "session"
+	case Cordon:
+		return "cordon"
+	case Card:
+		return "card"
 	case Foreign:
 	}
 
@@ -98,11 +117,13 @@ func (k Keys) Parse(key string) (Kind, string) {
 
 // parseOwn parses a key of the fleet by its rest after Prefix.
 func (k Keys) parseOwn(key, rest string) (Kind, string) {
-	if id, found := strings.CutPrefix(rest, leasePart); found {
-		return Lease, id
-	}
-	if instance, found := strings.CutPrefix(rest, nodePart); found {
-		return Node, instance
+	for _, plain := range []struct {
+		part string
+		kind Kind
+	}{{leasePart, Lease}, {nodePart, Node}, {cordonPart, Cordon}, {cardPart, Card}} {
+		if id, found := strings.CutPrefix(rest, plain.part); found {
+			return plain.kind, id
+		}
 	}
 	tagged, found := strings.CutPrefix(rest, statePart+"{")
 	if !found {

@@ -38,6 +38,8 @@ func TestKeysHaveTheContractsForm(t *testing.T) {
 		keys.Session("a"):   "session:a",
 		keys.State("abc"):   "poll:state:{poll:lease:abc}abc",
 		keys.State("a{b}c"): "poll:state:{b}a{b}c",
+		keys.Cordon("n1"):   "poll:cordon:n1",
+		keys.Card("n1"):     "poll:info:n1",
 	} {
 		if got != want {
 			t.Errorf("key %q, want %q", got, want)
@@ -55,6 +57,7 @@ func roundTrip(t interface {
 	for want, key := range map[rediskey.Kind]string{
 		rediskey.Lease: keys.Lease(id), rediskey.State: keys.State(id),
 		rediskey.Node: keys.Node(id), rediskey.Session: keys.Session(id),
+		rediskey.Cordon: keys.Cordon(id), rediskey.Card: keys.Card(id),
 	} {
 		if kind, got := keys.Parse(key); kind != want || got != id {
 			t.Fatalf("%+v: Parse(%q) = %v, %q; want %v, %q", keys, key, kind, got, want, id)
@@ -136,7 +139,8 @@ func TestTheLongerPrefixWins(t *testing.T) {
 func TestKindsHaveNames(t *testing.T) {
 	for kind, want := range map[rediskey.Kind]string{
 		rediskey.Foreign: "foreign", rediskey.Lease: "lease", rediskey.State: "state",
-		rediskey.Node: "node", rediskey.Session: "session", 99: "foreign",
+		rediskey.Node: "node", rediskey.Session: "session",
+		rediskey.Cordon: "cordon", rediskey.Card: "card", 99: "foreign",
 	} {
 		if kind.String() != want {
 			t.Errorf("%d reads %q, want %q", kind, kind, want)
@@ -165,6 +169,7 @@ func FuzzParse(f *testing.F) {
 		built := map[rediskey.Kind]func(string) string{
 			rediskey.Lease: keys.Lease, rediskey.State: keys.State,
 			rediskey.Node: keys.Node, rediskey.Session: keys.Session,
+			rediskey.Cordon: keys.Cordon, rediskey.Card: keys.Card,
 		}[kind]
 		if built != nil && built(id) != key {
 			t.Fatalf("Parse(%q) = %v, %q, which builds %q", key, kind, id, built(id))

@@ -28,6 +28,9 @@ func (k Keys) LeaseGlob() string { return Glob(k.Prefix + leasePart) }
 // NodeGlob is the pattern of all heartbeat keys.
 func (k Keys) NodeGlob() string { return Glob(k.Prefix + nodePart) }
 
+// CordonGlob is the pattern of all cordons.
+func (k Keys) CordonGlob() string { return Glob(k.Prefix + cordonPart) }
+
 // StateGlob is the pattern of all state keys.
 func (k Keys) StateGlob() string { return Glob(k.Prefix + statePart) }
 

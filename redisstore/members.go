@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,11 +28,16 @@ func (s *Store) Beat(ctx context.Context, instance string, ttl time.Duration) er
 	return nil
 }
 
-// Leave removes the instance's heartbeat.
+// Leave removes the instance's heartbeat, its card and its cordon.
 func (s *Store) Leave(ctx context.Context, instance string) error {
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
-	if err := s.client.Del(ctx, s.keys.Node(instance)).Err(); err != nil {
+	p := s.client.Pipeline() // of single keys: they lie in different slots
+	gone := p.Del(ctx, s.keys.Node(instance))
+	p.Del(ctx, s.keys.Card(instance))
+	p.Del(ctx, s.keys.Cordon(instance))
+	_, _ = p.Exec(ctx) // the others have a TTL
+	if err := gone.Err(); err != nil {
 		return fmt.Errorf("remove the heartbeat: %w", err)
 	}
 
@@ -72,26 +78,54 @@ func (s *Store) readMembers(ctx context.Context, keys []string, found map[string
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
 	p := s.client.Pipeline()
-	types, ttls := make([]*redis.StatusCmd, len(keys)), make([]*redis.DurationCmd, len(keys))
-	for i, key := range keys {
-		types[i], ttls[i] = p.Type(ctx, key), p.PTTL(ctx, key)
-	}
-	if _, err := p.Exec(ctx); err != nil {
-		return err
-	}
+	types, reads := make([]*redis.StatusCmd, len(keys)), make([]memberRead, len(keys))
 	for i, key := range keys {
 		_, name := s.keys.Parse(key)
+		types[i], reads[i] = p.Type(ctx, key), s.readMember(ctx, p, name)
+	}
+	_, _ = p.Exec(ctx) // each command has its own error
+	for i, key := range keys {
+		if err := errors.Join(types[i].Err(), reads[i].ttl.Err()); err != nil {
+			return err
+		}
+		name := reads[i].instance
 		switch kind := types[i].Val(); {
 		case kind != "string" && kind != "none":
 			s.opts.OnForeign(key, "a heartbeat of the foreign type "+kind)
-		case ttls[i].Val() == lease.NoExpiry:
+		case reads[i].ttl.Val() == lease.NoExpiry:
 			s.opts.OnForeign(key, "a heartbeat without an expiry")
-		case ttls[i].Val() > 0:
-			found[name] = lease.Member{Instance: name, Remaining: ttls[i].Val()}
+		case reads[i].ttl.Val() > 0:
+			found[name] = reads[i].member()
 		}
 	}
 
 	return nil
+}
+
+// memberRead is a reading of one member that is under way.
+type memberRead struct {
+	instance string
+	ttl      *redis.DurationCmd
+	cordon   *redis.StringCmd
+}
+
+// readMember adds the reading to a pipeline. A key that is no cordon must not hide
+// the heartbeat, so its error is not looked at.
+func (s *Store) readMember(ctx context.Context, p redis.Pipeliner, instance string) memberRead {
+	return memberRead{
+		instance: instance,
+		ttl:      p.PTTL(ctx, s.keys.Node(instance)),
+		cordon:   p.GetRange(ctx, s.keys.Cordon(instance), 0, maxCordon), // empty where there is none
+	}
+}
+
+// maxCordon is more than the longest cordon.
+const maxCordon = 15
+
+func (r memberRead) member() lease.Member {
+	return lease.Member{
+		Instance: r.instance, Remaining: max(0, r.ttl.Val()), Cordon: lease.CordonOf(r.cordon.Val()),
+	}
 }
 
 // Check reads the heartbeats of the instances named, in their order. A heartbeat
@@ -104,16 +138,17 @@ func (s *Store) Check(ctx context.Context, instances []string) ([]lease.Member, 
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
 	p := s.client.Pipeline()
-	ttls := make([]*redis.DurationCmd, len(instances))
+	reads := make([]memberRead, len(instances))
 	for i, name := range instances {
-		ttls[i] = p.PTTL(ctx, s.keys.Node(name))
+		reads[i] = s.readMember(ctx, p, name)
 	}
-	if _, err := p.Exec(ctx); err != nil {
-		return nil, fmt.Errorf("check %d nodes: %w", len(instances), err)
-	}
+	_, _ = p.Exec(ctx) // each command has its own error
 	for i, name := range instances {
-		members[i] = lease.Member{Instance: name, Remaining: max(0, ttls[i].Val())}
-		if ttls[i].Val() == lease.NoExpiry {
+		if err := reads[i].ttl.Err(); err != nil {
+			return nil, fmt.Errorf("check %d nodes: %w", len(instances), err)
+		}
+		members[i] = reads[i].member()
+		if reads[i].ttl.Val() == lease.NoExpiry {
 			s.opts.OnForeign(s.keys.Node(name), "a heartbeat without an expiry")
 		}
 	}

@@ -350,7 +350,8 @@ func (m *machine) onEvent(event redisevents.Event, now time.Time) {
 		if v.Restarted {
 			m.forgotAt = now
 		}
-	case redisevents.LeaseTaken, redisevents.NodeSeen, redisevents.NodeGone, redisevents.SessionTouched:
+	case redisevents.LeaseTaken, redisevents.NodeSeen, redisevents.NodeGone,
+		redisevents.NodeMarked, redisevents.SessionTouched:
 	}
 }
 

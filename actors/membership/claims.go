@@ -22,6 +22,9 @@ func (m *machine) consider(id string, e *entry, why trigger, now time.Time) {
 	if !e.mine && why != byFallback && !e.doubtful(now) {
 		return
 	}
+	if m.fleet.cordon != lease.Open && !e.doubtful(now) {
+		return // whoever ranks next takes it
+	}
 	if why == byPlan && e.holder != "" && now.Before(e.heldUntil) {
 		m.wake(id, e, m.nextTry(e, now), byTimer)
 		return
@@ -263,7 +266,7 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 	e.own(now)
 	e.freedAt = time.Time{}
 	m.makeChild(e, a, grant, first, sent).aloneFrom = aloneFrom
-	if a.why == byFallback && !e.mine && now.Sub(e.ownedAt) > settle && m.fleet.lives(e.owner) && !m.othersBarred(e, now) {
+	if a.why == byFallback && !e.mine && now.Sub(e.ownedAt) > settle && m.fleet.takes(e.owner) && !m.othersBarred(e, now) {
 		m.fleet.decline(e.owner, now, m.set.Reconcile, keepMost*m.set.Reconcile)
 	}
 	m.noteSurplus(o.Session, e, now)

@@ -164,9 +164,13 @@ func (d *desk) sleep(by time.Duration) {
 }
 
 func (d *desk) list(peers ...string) {
-	members := []lease.Member{{Instance: self, Remaining: ttl}}
+	members := []lease.Member{{Instance: self, Remaining: ttl, Cordon: d.m.fleet.cordon}}
 	for _, p := range peers {
-		members = append(members, lease.Member{Instance: p, Remaining: ttl})
+		m := lease.Member{Instance: p, Remaining: ttl}
+		if known, ok := d.m.fleet.nodes[p]; ok {
+			m.Cordon = known.cordon
+		}
+		members = append(members, m)
 	}
 	d.m.onList(members, d.now)
 	d.settle()

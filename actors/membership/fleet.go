@@ -32,6 +32,7 @@ type node struct {
 	keep       time.Duration
 	declinedAt time.Time
 	seen       time.Time // first
+	cordon     lease.Cordon
 }
 
 func (n *node) read(deadline time.Time) {
@@ -40,8 +41,9 @@ func (n *node) read(deadline time.Time) {
 
 // fleet is the view of who lives. This node always counts itself.
 type fleet struct {
-	self  planner.Name
-	nodes map[string]*node
+	self   planner.Name
+	cordon lease.Cordon // of this node
+	nodes  map[string]*node
 }
 
 func newFleet(instance string) fleet {
@@ -57,11 +59,15 @@ const (
 	left    // its heartbeat was removed
 	expired // its heartbeat ran out
 	cleared // it is no longer suspect
+	marked  // its cordon is another
 )
 
 // see takes in one look at a heartbeat.
 func (f *fleet) see(m lease.Member, now time.Time) change {
-	if m.Instance == f.self.String() || m.Instance == "" {
+	if m.Instance == f.self.String() {
+		return f.mark(&f.cordon, m.Cordon)
+	}
+	if m.Instance == "" {
 		return same
 	}
 	known, ok := f.nodes[m.Instance]
@@ -77,12 +83,13 @@ func (f *fleet) see(m lease.Member, now time.Time) change {
 		}
 		return expired
 	case !ok:
-		known = &node{name: planner.NewName(m.Instance), seen: now}
+		known = &node{name: planner.NewName(m.Instance), seen: now, cordon: m.Cordon}
 		known.read(now.Add(m.Remaining))
 		f.nodes[m.Instance] = known
 		return joined
 	}
 	known.read(now.Add(m.Remaining))
+	change := f.mark(&known.cordon, m.Cordon)
 	switch {
 	case !known.suspect:
 	case known.beat.IsZero(): // whatever it wrote before it was suspected says nothing
@@ -91,7 +98,29 @@ func (f *fleet) see(m lease.Member, now time.Time) change {
 		known.suspect = false
 		return cleared
 	}
-	return same
+	return change
+}
+
+// mark takes in what is wanted of a node.
+func (*fleet) mark(known *lease.Cordon, read lease.Cordon) change {
+	if *known == read {
+		return same
+	}
+	*known = read
+	return marked
+}
+
+// takes reports whether a node counts and takes sessions.
+func (f *fleet) takes(instance string) bool {
+	return f.lives(instance) && f.cordonOf(instance) == lease.Open
+}
+
+// cordonOf returns what is wanted of a node.
+func (f *fleet) cordonOf(instance string) lease.Cordon {
+	if n, ok := f.nodes[instance]; ok {
+		return n.cordon
+	}
+	return f.cordon // this node's
 }
 
 // suspect excludes a node from the plan. It reports whether that is news.

@@ -23,6 +23,8 @@ func (m *machine) onEvent(event redisevents.Event, now time.Time) {
 		m.onNodeSeen(e.Instance)
 	case redisevents.NodeGone:
 		m.onNodeGone(e.Instance)
+	case redisevents.NodeMarked:
+		m.onNodeMarked(e.Instance)
 	case redisevents.SessionTouched:
 		m.out.fetch = append(m.out.fetch, e.ID)
 	case redisevents.Gap:

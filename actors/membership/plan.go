@@ -70,16 +70,23 @@ func (m *machine) input(now time.Time) *planInput {
 		in.Present = append(in.Present, node)
 	}
 	for i, n := range in.Nodes {
-		switch {
-		case n.String() != m.set.Instance:
-			if m.fleet.full(n.String(), now) {
-				in.Most[i] = has[i]
-			}
-		case m.set.MaxSessions > 0:
-			in.Most[i] = m.set.MaxSessions
+		if most, limited := m.most(n.String(), has[i], now); limited {
+			in.Most[i] = most
 		}
 	}
 	return in
+}
+
+// most is how many sessions the plan may give to a node that has so many, if there is
+// a limit.
+func (m *machine) most(instance string, has int, now time.Time) (most int, limited bool) {
+	if most, limited := m.fleet.cordonOf(instance).Most(has); limited {
+		return most, true
+	}
+	if instance == m.set.Instance {
+		return m.set.MaxSessions, m.set.MaxSessions > 0
+	}
+	return has, m.fleet.full(instance, now)
 }
 
 // holder returns who has a session for all that is known here; empty when it may

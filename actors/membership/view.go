@@ -27,6 +27,10 @@ func (m *machine) onMember(l lease.Member, now time.Time) {
 		m.log(eventlog.MemberLeft{Member: l.Instance, Members: m.fleet.size()})
 	case expired:
 		m.log(eventlog.MemberExpired{Member: l.Instance, Members: m.fleet.size()})
+	case marked:
+		if l.Instance == m.set.Instance {
+			m.logCordon()
+		}
 	case cleared:
 	}
 	m.changedAt = now
@@ -64,6 +68,21 @@ func (m *machine) onNodeGone(instance string) {
 	}
 }
 
+// onNodeMarked answers the hint that something else is wanted of a node.
+func (m *machine) onNodeMarked(instance string) {
+	if _, known := m.fleet.nodes[instance]; known || instance == m.set.Instance {
+		m.out.check = append(m.out.check, instance)
+	}
+}
+
+func (m *machine) logCordon() {
+	if m.fleet.cordon == lease.Open {
+		m.log(eventlog.NodeUncordoned{})
+		return
+	}
+	m.log(eventlog.NodeCordoned{Reason: string(m.fleet.cordon)})
+}
+
 // noteSurplus books whether a session is held here although another should have
 // it.
 func (m *machine) noteSurplus(id string, e *entry, now time.Time) {
@@ -92,7 +111,7 @@ func (m *machine) rebalance(now time.Time) {
 		switch {
 		case !ok || c.leaving || e.mine:
 			delete(m.surplus, id)
-		case !m.fleet.lives(e.owner) || m.fleet.full(e.owner, now):
+		case !m.fleet.takes(e.owner) || m.fleet.full(e.owner, now):
 			// The next plan names another.
 		case now.Before(e.surplusAt.Add(settle)):
 			m.wake(id, e, e.surplusAt.Add(settle), byPlan)
@@ -111,7 +130,8 @@ func (m *machine) release(c *child, reason leaseholder.Reason) {
 	m.out.tells = append(m.out.tells, tell{id: c.id, message: &leaseholder.Release{Reason: reason}})
 }
 
-// rank is how many live nodes should try a session before this one.
+// rank is how many nodes should try a session before this one: those that live and
+// take sessions.
 func (m *machine) rank(e *entry) int {
 	if e.mine {
 		return 0
@@ -124,7 +144,9 @@ func (m *machine) rank(e *entry) int {
 			return rank
 		case e.owner:
 		default:
-			rank++
+			if m.fleet.takes(nodes[i].String()) {
+				rank++
+			}
 		}
 	}
 	return rank

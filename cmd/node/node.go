@@ -14,6 +14,7 @@ import (
 	"leasehold/eventlog"
 	"leasehold/httpapi"
 	"leasehold/httppoll"
+	"leasehold/lease"
 	"leasehold/node"
 	"leasehold/redisevents"
 	"leasehold/redisstore"
@@ -73,7 +74,9 @@ func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.Uni
 		return exitFailure
 	}
 	defer out.flush(ctx)
-	running, err := node.Start(ctx, n.assembly(client, polls, out.Hub))
+	parts := n.assembly(client, polls, out.Hub)
+	parts.Card = n.card(server.addr)
+	running, err := node.Start(ctx, parts)
 	if err != nil {
 		n.log.Emit(eventlog.NodeStopped{Reason: err.Error()})
 		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
@@ -145,6 +148,14 @@ func (n nodeSpec) assembly(client redis.UniversalClient, polls *httppoll.Client,
 		Poll:              n.pollFunc(polls),
 		Results:           out,
 		Log:               n.log,
+	}
+}
+
+// card is what the node says of itself in Redis.
+func (n nodeSpec) card(addr string) *lease.Card {
+	return &lease.Card{
+		Instance: n.instance, Version: build().version, Started: time.Now(), HTTPAddr: addr,
+		MaxSessions: n.cfg.MaxSessions, Shared: n.cfg.Shared(),
 	}
 }
 

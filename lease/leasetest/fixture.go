@@ -22,6 +22,7 @@ type Store interface {
 	lease.Ledger
 	lease.Asker
 	lease.Members
+	lease.Registry
 	session.Source
 	session.Pager
 }
@@ -60,6 +61,7 @@ func Specs(run Runner) {
 	ginkgo.Describe("tasks", func() { taskSpecs(run) })
 	ginkgo.Describe("finish", func() { finishSpecs(run) })
 	ginkgo.Describe("members", func() { memberSpecs(run) })
+	ginkgo.Describe("cards and cordons", func() { registrySpecs(run) })
 	ginkgo.Describe("source", func() { sourceSpecs(run) })
 	ginkgo.Describe("pager", func() { pageSpecs(run) })
 	ginkgo.Describe("batches", func() { batchSpecs(run) })

@@ -15,6 +15,7 @@ import (
 const (
 	leases     = "poll:lease:"
 	heartbeats = "poll:node:"
+	cordons    = "poll:cordon:"
 )
 
 // keyKinds are troubles with what the fleet keeps in Redis.
@@ -87,9 +88,12 @@ func curable(k kind) kind {
 	return k
 }
 
-// cure deletes what lies of a foreign type where leases belong, also where a server
-// with older data brought it back.
+// cure deletes what lies of a foreign type where leases belong, and cordons, also
+// where a server with older data brought them back.
 func (w *world) cure() {
+	for _, key := range w.keys(cordons) {
+		w.client().Del(context.Background(), key)
+	}
 	for _, key := range w.keys(leases) {
 		if w.fleet.Mini.Type(key) != "string" {
 			w.client().Del(context.Background(), key)

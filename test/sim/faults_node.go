@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"context"
 	"math/rand/v2"
 	"time"
 
 	"leasehold/internal/nodetest"
+	"leasehold/lease"
 )
 
 // most is the largest fleet.
@@ -37,6 +39,15 @@ func nodeKinds() []kind {
 			}
 			m.Freeze()
 			return m.Name, m.Thaw
+		}},
+		{"cordon", 2, nil, func(w *world, f Fault) (string, func()) {
+			m := w.node(f)
+			if m == nil {
+				return "", nil
+			}
+			key, word := cordons+m.Name, []lease.Cordon{lease.Cordoned, lease.Drained}[f.Which/16%2]
+			w.client().Set(context.Background(), key, string(word), lease.CordonTTL)
+			return m.Name, func() { w.client().Del(context.Background(), key) }
 		}},
 		{"wall clock", 2, jump, func(w *world, f Fault) (string, func()) {
 			m := w.node(f)

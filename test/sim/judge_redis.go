@@ -72,7 +72,7 @@ func (s script) caller(i int) caller {
 // command sees a command before it takes effect. It is a hook of the server.
 func (j *judge) command(c *server.Peer, cmd string, args ...string) bool {
 	switch cmd {
-	case "GET", "HMGET", "TIME", "PTTL", "HGET", "EXISTS", "TYPE", "PING", "PUBLISH", "SCAN", "MGET", "TTL":
+	case "GET", "HMGET", "TIME", "PTTL", "HGET", "EXISTS", "TYPE", "PING", "PUBLISH", "SCAN", "MGET", "TTL", "GETRANGE":
 		return false // what most commands are
 	}
 	j.mu.Lock()
@@ -150,6 +150,9 @@ func (j *judge) fromNode(cmd string, args []string) {
 	case allowed[cmd]:
 	case (cmd == "SET" || cmd == "DEL") && len(args) > 0:
 		n := j.parse(args[0])
+		if cmd == "DEL" && (n.kind == rediskey.Card || n.kind == rediskey.Cordon) {
+			return // a node that leaves
+		}
 		if n.kind != rediskey.Node || (cmd == "DEL" && len(args) > 1) {
 			j.convict(nil, "foreign", "a node sent %s %q", cmd, args)
 			return

@@ -29,7 +29,7 @@ var (
 		"HELLO", "CLIENT", "SELECT", "SCRIPT",
 	}
 	// mayBeDenied are those that users of a server may not be allowed.
-	mayBeDenied = []string{"EVALSHA", "SET", "SCAN", "MGET", "CONFIG", "INFO", "PUBLISH", "SUBSCRIBE", "DEL", "EXISTS", "PTTL"}
+	mayBeDenied = []string{"EVALSHA", "SET", "SCAN", "MGET", "CONFIG", "INFO", "PUBLISH", "SUBSCRIBE", "DEL", "EXISTS", "PTTL", "GETRANGE"}
 )
 
 func in(lists ...[]string) func(string) bool {

@@ -1,0 +1,57 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"leasehold/eventlog"
+	"leasehold/lease"
+)
+
+// publish keeps the node's card in Redis, apart from the heartbeat, which must never
+// wait for it. Once it compares the node's settings with those of the others.
+func (n *Node) publish(ctx context.Context) {
+	ticks := time.NewTicker(n.cfg.HeartbeatInterval)
+	defer ticks.Stop()
+	for compared := false; ; {
+		if n.store.Publish(ctx, *n.cfg.Card, 2*n.cfg.HeartbeatTTL) == nil && !compared {
+			compared = n.compare(ctx) == nil
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-n.left:
+			return // what it wrote now would outlive it
+		case <-ticks.C:
+		}
+	}
+}
+
+// compare warns of each setting that another node has otherwise.
+func (n *Node) compare(ctx context.Context) error {
+	members, err := n.store.List(ctx)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(members))
+	for i, m := range members {
+		names[i] = m.Instance
+	}
+	cards, err := n.store.Cards(ctx, names)
+	if err != nil {
+		return err
+	}
+	told := make(map[string]bool)
+	for _, other := range cards {
+		if other == nil {
+			continue
+		}
+		for _, d := range lease.Differences(*n.cfg.Card, *other) {
+			if !told[d.Setting] { // the others agree among themselves, or say so
+				told[d.Setting] = true
+				n.cfg.Log.Emit(eventlog.SettingsWarning{Reason: d.String()})
+			}
+		}
+	}
+	return nil
+}
