@@ -151,9 +151,10 @@ type Slot struct {
 	Interval time.Duration
 	// Bound is the longest that the poll can take.
 	Bound time.Duration
-	// Heard is the last start that the caller was told, zero for none. Asked again, a
-	// ledger answers with a start that it recorded only to who has not heard of it.
-	Heard time.Time
+	// Attempt names the wish to begin, zero for none: asked again with the same name,
+	// since there was no answer, a ledger begins the same slot anew. Two attempts of one
+	// token have different names.
+	Attempt int64
 
 	// Keep leaves the slot due until a Finish: a start whose end is never recorded is
 	// repeated once its poll can be in flight no more.

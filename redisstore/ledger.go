@@ -15,7 +15,7 @@ import (
 func (s *Store) Begin(ctx context.Context, g lease.Grant, slot lease.Slot) (lease.Start, error) {
 	c := &call{
 		script: s.scripts.begin,
-		args:   []any{g.Holder, int64(g.Token), millis(slot.Interval), millis(slot.Bound), unixMilli(slot.Heard)},
+		args:   []any{g.Holder, int64(g.Token), millis(slot.Interval), millis(slot.Bound), nonZero(slot.Attempt)},
 	}
 	if slot.Keep || slot.Plan != "" {
 		c.args = append(c.args, flag(slot.Keep), slot.Plan, unixMilli(slot.Next), slot.Grace.Milliseconds())
@@ -118,6 +118,15 @@ func (s *Store) appendElsewhere(ctx context.Context, g lease.Grant, r lease.Resu
 	if err != nil && !errors.Is(err, context.Canceled) {
 		s.opts.OnForeign(s.opts.Stream, err.Error())
 	}
+}
+
+// nonZero is empty for zero.
+func nonZero(n int64) any {
+	if n == 0 {
+		return ""
+	}
+
+	return n
 }
 
 // unixMilli is empty for the zero time.

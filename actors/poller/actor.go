@@ -18,7 +18,8 @@ type pollerActor struct {
 	cell    *cell.Cell
 	first   time.Duration
 	machine machine
-	heard   time.Time // the last start that Redis told
+	// attempt names the next one. One whose question had no answer keeps its name.
+	attempt int64
 
 	timer *time.Timer
 	seq   uint64 // of the timer that counts
@@ -62,7 +63,7 @@ func (p *pollerActor) handle(c actor.Context, message Message) {
 		p.uncut()
 		p.hold, p.abort, p.done = nil, nil, nil
 		if m.kind == polled {
-			p.heard = m.start
+			p.attempt++
 		}
 		p.noteDeferral(m)
 		p.apply(c, p.machine.onRan(m, p.cell.Usable()))
@@ -102,7 +103,7 @@ func (p *pollerActor) start(c actor.Context) {
 	done := make(chan struct{})
 	p.abort, p.hold, p.done = abort, hold, done
 
-	a := attempt{deps: p.deps, cell: p.cell, session: p.machine.session, heard: p.heard}
+	a := attempt{deps: p.deps, cell: p.cell, session: p.machine.session, name: p.attempt}
 	tree.Async(c, func() any {
 		defer close(done)
 		defer abort()

@@ -38,7 +38,7 @@ type attempt struct {
 	deps    *Deps
 	cell    *cell.Cell
 	session session.Session
-	heard   time.Time // the last start that Redis told
+	name    int64
 }
 
 // run does the attempt. The wait for the gate ends with gate, the poll with poll.
@@ -73,7 +73,7 @@ func (a attempt) run(gate, poll context.Context) *ran {
 // slot says what Redis shall begin.
 func (a attempt) slot(bound time.Duration) lease.Slot {
 	slot := lease.Slot{
-		Interval: a.session.Interval, Bound: bound, Heard: a.heard,
+		Interval: a.session.Interval, Bound: bound, Attempt: a.name,
 		Keep: a.session.Task(), Plan: a.session.Calendar.String(),
 	}
 	if a.session.Calendar != nil {
@@ -108,7 +108,7 @@ func (a attempt) work(poll context.Context, begun lease.Start, heard time.Time) 
 	}
 	// Reckoned from when the answer was heard, this clock is never ahead of Redis.
 	wait := max(0, next.Sub(begun.At.Add(time.Since(heard))))
-	return &ran{kind: polled, start: begun.At, recorded: recorded, wait: wait, failed: !result.OK && result.Class != Canceled}
+	return &ran{kind: polled, recorded: recorded, wait: wait, failed: !result.OK && result.Class != Canceled}
 }
 
 // poll calls the poll function; a panic is a failed poll.

@@ -2,6 +2,7 @@ package poller
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -13,6 +14,9 @@ import (
 	"leasehold/results"
 	"leasehold/session"
 )
+
+// attempts is from how many numbers a poller draws the first name of its attempts.
+const attempts = 1 << 48
 
 // Job is one poll to do.
 type Job struct {
@@ -72,6 +76,9 @@ type Config struct {
 // Props returns the props of a poller. Its parent gets Failed messages.
 func Props(deps *Deps, cfg Config) *actor.Props {
 	return tree.Props(func() actor.Actor {
-		return &pollerActor{deps: deps, cell: cfg.Cell, first: cfg.First, machine: machine{session: cfg.Session}}
+		return &pollerActor{
+			deps: deps, cell: cfg.Cell, first: cfg.First, machine: machine{session: cfg.Session},
+			attempt: 1 + rand.Int64N(attempts), // unlike those of the pollers before
+		}
 	}, deps.Report)
 }

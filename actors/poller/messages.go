@@ -32,8 +32,6 @@ type overlong struct{ done chan struct{} }
 // ran is the end of an attempt.
 type ran struct {
 	kind kind
-	// start is of the poll that ran, by the server's clock.
-	start time.Time
 	// recorded says that Redis took the result of the poll that ran.
 	recorded bool
 	// wait is how long the next slot is away.

@@ -179,15 +179,28 @@ var _ = Describe("a poller", func() {
 		})
 	})
 
-	It("tells Redis which start it has heard of, lest the next slot be taken for a repetition", func() {
+	It("names each attempt anew, lest the next slot be taken for a repetition", func() {
 		run(func(g Gomega, b *bench) {
 			b.stub.finish = func(lease.Result) error { return errRedis }
 			b.start(doc(), 0)
 			bubble.Sleep(interval + time.Second)
-			slots, polls := b.stub.see().slots, b.stub.see().polls
+			slots := b.stub.see().slots
 			g.Expect(slots).To(HaveLen(2))
-			g.Expect(slots[0].Heard.IsZero()).To(BeTrue())
-			g.Expect(slots[1].Heard).To(Equal(polls[0]))
+			g.Expect(slots[0].Attempt).NotTo(BeZero())
+			g.Expect(slots[1].Attempt).NotTo(Or(BeZero(), Equal(slots[0].Attempt)))
+		})
+	})
+
+	It("keeps an attempt's name until it has an answer", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.begin = func(lease.Slot) (lease.Start, error) { return lease.Start{}, errRedis }
+			b.start(doc(), 0)
+			bubble.Sleep(time.Second)
+			slots := b.stub.see().slots
+			g.Expect(len(slots)).To(BeNumerically(">", 1))
+			for _, s := range slots {
+				g.Expect(s.Attempt).To(Equal(slots[0].Attempt))
+			}
 		})
 	})
 

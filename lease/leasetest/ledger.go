@@ -29,12 +29,47 @@ func beginSpecs(run Runner) {
 		g.Expect(f.number(ctx, g, "busy_until")).To(Equal(start.At.Add(slot.Bound).UnixMilli()))
 	})
 
-	it(run, "answers a repetition with the start that it recorded", func(ctx context.Context, g Gomega, f *Fixture) {
+	it(run, "begins an attempt that is repeated anew, with its slot and its sequence", func(ctx context.Context, g Gomega, f *Fixture) {
 		grant := f.take(ctx, g, "n1", "s", long)
-		start, err := f.Store.Begin(ctx, grant, slot)
-		g.Expect(err).NotTo(HaveOccurred())
-		f.Sleep(5 * time.Millisecond)
-		g.Expect(f.Store.Begin(ctx, grant, slot)).To(Equal(start))
+		named := slot
+		named.Attempt = 7
+		for range 2 { // a first poll, and one with a slot
+			start, err := f.Store.Begin(ctx, grant, named)
+			g.Expect(err).NotTo(HaveOccurred())
+			f.Sleep(5 * time.Millisecond)
+			again, err := f.Store.Begin(ctx, grant, named)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(again.At).To(BeTemporally(">", start.At))
+			g.Expect(again.Due).To(Equal(start.Due))
+			g.Expect(again.Sequence).To(Equal(start.Sequence))
+			g.Expect(f.number(ctx, g, "busy_until")).To(Equal(again.At.Add(slot.Bound).UnixMilli()), "it may last as long from now")
+			due := again.At.Add(slot.Interval)
+			g.Expect(f.Store.Finish(ctx, grant, lease.Result{OK: true, Started: again.At, NextDue: due})).To(Succeed())
+			named.Attempt++
+			f.Sleep(slot.Interval + time.Millisecond)
+		}
+	})
+
+	it(run, "does not take another attempt for a repetition, though the same holder finds its lease again", func(ctx context.Context, g Gomega, f *Fixture) {
+		for _, keep := range []bool{false, true} {
+			id := fmt.Sprint("s", keep)
+			grant := f.take(ctx, g, "n1", id, long)
+			named := slot
+			named.Attempt, named.Keep = 7, keep
+			start, err := f.Store.Begin(ctx, grant, named)
+			g.Expect(err).NotTo(HaveOccurred())
+			f.Sleep(5 * time.Millisecond)
+			g.Expect(f.take(ctx, g, "n1", id, long)).To(Equal(grant))
+			named.Attempt = 1000
+			other, err := f.Store.Begin(ctx, grant, named)
+			g.Expect(err).NotTo(HaveOccurred())
+			if !keep {
+				g.Expect(other.Wait).To(BeNumerically("~", slot.Interval, slot.Interval-time.Millisecond), "the slot was served")
+				continue
+			}
+			g.Expect(other.At).To(BeTemporally(">", start.At), "the slot stays due")
+			g.Expect(other.Sequence).To(Equal(start.Sequence + 1))
+		}
 	})
 
 	it(run, "numbers the starts, whoever polls, and never falls back when the state is lost", func(ctx context.Context, g Gomega, f *Fixture) {
@@ -56,18 +91,19 @@ func beginSpecs(run Runner) {
 		g.Expect(begin("n2")).To(BeNumerically(">", first+2))
 	})
 
-	it(run, "has who heard of the start wait for the next slot, also when its end was not recorded", func(ctx context.Context, g Gomega, f *Fixture) {
+	it(run, "has the next attempt wait for the next slot, also when the end of the one before was not recorded", func(ctx context.Context, g Gomega, f *Fixture) {
 		grant := f.take(ctx, g, "n1", "s", long)
-		start, err := f.Store.Begin(ctx, grant, slot)
+		named := slot
+		named.Attempt = 1
+		start, err := f.Store.Begin(ctx, grant, named)
 		g.Expect(err).NotTo(HaveOccurred())
-		heard := slot
-		heard.Heard = start.At
-		again, err := f.Store.Begin(ctx, grant, heard)
+		named.Attempt++
+		again, err := f.Store.Begin(ctx, grant, named)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(again.Wait).To(BeNumerically(">", 0))
 		g.Expect(again.At.IsZero()).To(BeTrue())
 		f.Sleep(slot.Interval)
-		next, err := f.Store.Begin(ctx, grant, heard)
+		next, err := f.Store.Begin(ctx, grant, named)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(next.Wait).To(BeZero())
 		g.Expect(next.At).To(BeTemporally(">", start.At))

@@ -2,7 +2,7 @@
 --
 -- KEYS  [1] the lease key  [2] its state hash
 -- ARGV  [1] holder  [2] token  [3] interval in ms  [4] longest time of the poll in ms
---       [5] the last start in ms that the caller has heard of, or ''
+--       [5] name of the attempt, or ''
 --       only for tasks: [6] '1' the slot stays due until finish  [7] name of the
 --       calendar that has the slots, or ''  [8] its next slot in ms, or ''
 --       [9] how late a slot may be served in ms, or 0
@@ -16,15 +16,16 @@
 -- slot becomes due with the start already, and finish corrects it. (A task's slot is
 -- served until finish.) The sequence grows by one with each start; where there is none
 -- it is the server's time in microseconds, so it never falls.
--- A repetition (the reply was lost) answers with the start that it recorded. A caller
--- that has heard of that start asks for its next one: finish did not come through.
+-- An attempt that is repeated (the reply was lost) is begun anew, with its slot and its
+-- sequence: its poll has not started. Any other one asks for the next slot, whether or
+-- not finish came through, and whether or not the same holder found its lease again.
 local function ms(n)
   return string.format('%.0f', n)
 end
 
 local holder = redis.pcall('GET', KEYS[1])
 local s = redis.pcall('HMGET', KEYS[2], 'version', 'due', 'last', 'interval', 'busy', 'busy_until',
-  'retry_at', 'failures', 'slot', 'sequence', 'plan', 'asked')
+  'retry_at', 'failures', 'slot', 'sequence', 'plan', 'asked', 'attempt')
 if foreign(holder) or foreign(s) then
   return {-1}
 end
@@ -45,9 +46,7 @@ local next, grace = tonumber(ARGV[8] or ''), tonumber(ARGV[9] or '') or 0
 if busy and busy ~= token and busy_until > now then
   return {2, busy_until - now}
 end
-if keep and busy == token and busy_until > now and last and ms(last) ~= ARGV[5] then
-  return {1, last, tonumber(s[9] or '') or 0, failures, sequence or 0}
-end
+local again = busy == token and ARGV[5] ~= '' and s[13] == ARGV[5]
 
 local function reset(to)
   due = to
@@ -56,7 +55,9 @@ local function reset(to)
     redis.call('HSET', KEYS[2], 'plan', plan)
   end
 end
-if plan ~= '' then
+if again then
+  due, retry_at = math.min(tonumber(s[9] or '') or 0, now), 0
+elseif plan ~= '' then
   if s[11] ~= plan then
     reset(next) -- a new calendar
   end
@@ -83,9 +84,6 @@ if asked then -- somebody wants it now
 end
 local wait = math.max(due, retry_at) - now
 if wait > 0 then
-  if busy == token and busy_until > now and last and ms(last) ~= ARGV[5] then
-    return {1, last, tonumber(s[9] or '') or 0, failures, sequence or 0}
-  end
   return {2, wait}
 end
 
@@ -100,11 +98,11 @@ if keep then
 elseif due > 0 and now - due <= interval / 20 then
   following = due + interval
 end
-sequence = sequence and sequence + 1 or tonumber(time[1]) * 1000000 + tonumber(time[2])
+sequence = again and sequence or sequence and sequence + 1 or tonumber(time[1]) * 1000000 + tonumber(time[2])
 if asked then
   redis.call('HDEL', KEYS[2], 'asked')
 end
 redis.call('HSET', KEYS[2], 'last', ms(now), 'slot', ms(due), 'due', ms(following),
   'interval', ms(interval), 'sequence', ms(sequence), 'busy', token, 'busy_max', ms(now + bound),
-  'busy_until', ms(now + math.min(bound, left)))
+  'busy_until', ms(now + math.min(bound, left)), 'attempt', ARGV[5])
 return {1, now, due, failures, sequence}

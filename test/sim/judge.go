@@ -89,6 +89,9 @@ func (s settings) marginOf(ttl time.Duration) time.Duration {
 type facts interface {
 	// still reports whether the process stood still, or was dead, at a moment.
 	still(instance string, at time.Time) bool
+	// nameless reports whether a server that took the place of another at a moment may
+	// not have been asked which it is.
+	nameless(at time.Time) bool
 	// task reports whether the session was ever a task, and whether it has always been
 	// the same one, which serves what was missed.
 	task(session string) (ever, always bool)

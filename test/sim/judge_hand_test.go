@@ -24,7 +24,9 @@ type hand struct {
 	engine *server.Peer
 	lua    *server.Peer
 	frozen map[string]bool
-	tasks  map[string]bool
+	// anonymous has servers that don't say which they are.
+	anonymous bool
+	tasks     map[string]bool
 }
 
 const (
@@ -50,6 +52,8 @@ func newHand(t *testing.T) *hand {
 	}
 	return h
 }
+
+func (h *hand) nameless(time.Time) bool { return h.anonymous }
 
 func (h *hand) still(instance string, _ time.Time) bool { return h.frozen[instance] }
 

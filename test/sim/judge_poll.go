@@ -27,13 +27,10 @@ func (j *judge) Began(p *nodetest.Poll) {
 	l.polls = append(l.polls, p)
 }
 
-// checked finds the start that begin has recorded for the poll. A server that lost its
-// end tells of it once more, to a holder that found the lease again.
+// checked finds the start that begin has recorded for the poll.
 func (j *judge) checked(l *ledger, p *nodetest.Poll) {
 	if s := l.start; s.token != int64(p.Token) || s.used {
-		lost := !j.rewound.IsZero() && !j.rewound.Before(s.seen)
-		j.doubt(l, func() (string, bool) { return "writes were lost", lost }, "checked",
-			"%s polls with token %d, and begin recorded no start for it", p.Instance, p.Token)
+		j.convict(l, "checked", "%s polls with token %d, and begin recorded no start for it", p.Instance, p.Token)
 	}
 	l.start.used = true
 }
@@ -54,7 +51,7 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 	now := p.Start
 	for _, f := range l.flying {
 		from, by := f.Start, f.Instance
-		lost := j.unseen(l, from)
+		lost, nameless := j.unseen(l, from), j.nameless(from)
 		newborn := j.bornAfter(p.Instance, from)
 		trust := from
 		if f.grant != nil {
@@ -67,6 +64,9 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 			if newborn {
 				return "Redis forgot, and nobody told a node that started afterwards", true
 			}
+			if nameless {
+				return "another Redis, that did not say so", true
+			}
 			return "Redis forgot, and gave no sign", lost
 		}, "two polls at once", "%s (token %d) begins, that of %s (token %d) goes on since %s", p.Instance, p.Token, by, f.Token, now.Sub(from))
 	}
@@ -76,6 +76,12 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 func (j *judge) bornAfter(instance string, from time.Time) bool {
 	i := slices.IndexFunc(j.emptied, func(at time.Time) bool { return !at.Before(from) })
 	return i >= 0 && !j.born[instance].Before(j.emptied[i])
+}
+
+// nameless reports whether, since from, another server took the place of the one before
+// when no node could ask which it is.
+func (j *judge) nameless(from time.Time) bool {
+	return slices.ContainsFunc(j.emptied, func(at time.Time) bool { return !at.Before(from) && j.facts.nameless(at) })
 }
 
 // unseen reports whether Redis lost, since from, what would have told the fleet of a

@@ -10,7 +10,8 @@ func (s *start) due(at string, finished bool) {
 // of a task stays due until a run was recorded, and nothing else is served before.
 func (j *judge) given(l *ledger, slot string, token int64) {
 	s, data := l.start, j.byData(l, l.start.seen)
-	if s.slot == slot && slot != "0" && !s.returned {
+	repeated := !s.used && s.token == token // the answer was lost, and no poll followed
+	if s.slot == slot && slot != "0" && !s.returned && !repeated {
 		j.doubt(l, func() (string, bool) {
 			if ever, _ := j.facts.task(l.id); ever && s.open {
 				return "a task whose run was not recorded", true

@@ -67,6 +67,10 @@ func TestHistories(t *testing.T) {
 			h.begin("s", "b", 200, 0)
 			h.poll("s", "b", 200)
 		}},
+		"a poll beside another after a restart that forgot, of a Redis that does not say so": {"", func(h *hand) {
+			h.anonymous = true
+			besideRestart(h, -time.Second)
+		}},
 		"a poll beside another by a node that was first heard of after a restart that forgot": {"", func(h *hand) {
 			besideRestart(h, time.Second)
 		}},
@@ -168,6 +172,16 @@ func TestHistories(t *testing.T) {
 		"a slot is given twice": {"slot", func(h *hand) {
 			h.whole("s", "a", 100, 1)
 			h.begin("s", "a", 100, 1)
+		}},
+		"a slot is given again to an attempt that had no answer": {"", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.pass(time.Second)
+			h.whole("s", "a", 100, 1)
+		}},
+		"a poll for a start that had a poll": {"checked", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.end(h.poll("s", "a", 100))
+			h.poll("s", "a", 100)
 		}},
 		"a slot is given again after it was given back": {"", func(h *hand) {
 			h.begin("s", "a", 100, 1)
@@ -343,7 +357,7 @@ func TestTimeThatStandsStillIsNoticed(t *testing.T) {
 	h := newHand(t)
 	h.poll("s", "a", 100)
 	defer func() {
-		if r := fmt.Sprint(recover()); !strings.Contains(r, "no end: ") || !strings.Contains(r, "fail closed: a polls") {
+		if r := fmt.Sprint(recover()); !strings.Contains(r, "no end: ") || !strings.Contains(r, "checked: a polls") {
 			t.Errorf("panic with %s", r)
 		}
 	}()

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -131,6 +132,15 @@ func (b *bailiff) task(session string) (ever, always bool) {
 		}
 	}
 	return true, false
+}
+
+// nameless implements facts. Nodes ask soon after they found their connections broken.
+func (b *bailiff) nameless(at time.Time) bool {
+	const soon = 5 * time.Second
+	return slices.ContainsFunc(b.w.applied, func(a applied) bool {
+		return a.Kind == "errors" && a.Text == "NOPERM" && mayBeDenied[a.Count] == "INFO" &&
+			a.Begun.Before(at.Add(soon)) && (a.Ended.IsZero() || at.Before(a.Ended))
+	})
 }
 
 // still implements facts.

@@ -51,6 +51,9 @@ func scripts() []mutant {
 		{name: "begin ignores a poll in flight", edits: []edit{
 			{dir + "begin.lua", "if busy and busy ~= token and busy_until > now then", "if false then"},
 		}},
+		{name: "begin takes any attempt for a repetition", edits: []edit{
+			{dir + "begin.lua", "and ARGV[5] ~= '' and s[13] == ARGV[5]", ""},
+		}},
 		{name: "begin ignores the due time", edits: []edit{
 			{dir + "begin.lua", "local wait = math.max(due, retry_at) - now", "local wait = 0"},
 		}},
