@@ -29,6 +29,12 @@ const (
 	Error Level = "error"
 )
 
+// levels is how many there are.
+const levels = 4
+
+// Levels returns all of them, least first.
+func Levels() []Level { return []Level{Debug, Info, Warn, Error} }
+
 // rank orders levels. What is no level counts as Info.
 func (l Level) rank() int {
 	switch l {

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -25,6 +26,9 @@ type Options struct {
 	Format Format
 	// InstanceID is on every line, unless it is empty.
 	InstanceID string
+	// Observe hears of every event, also of those that the level keeps from being
+	// written. It must not block, and may be called from any goroutine. It may be nil.
+	Observe func(Event)
 }
 
 // Log writes events. All methods may be called from any goroutine; those of a nil
@@ -34,10 +38,12 @@ type Log struct {
 	level    Level
 	instance string
 	json     zerolog.Logger
+	observe  func(Event)
 
 	// Shared, safe.
 	limit *limiter
 	sink  *sink
+	lines [levels]atomic.Uint64 // begun, by the rank of their level
 }
 
 // New returns a Log that writes to w. Only one goroutine at a time writes to w,
@@ -51,6 +57,7 @@ func New(w io.Writer, o Options) *Log {
 		level:    o.Level,
 		instance: o.InstanceID,
 		json:     zerolog.New(out),
+		observe:  o.Observe,
 		sink:     out,
 	}
 	l.limit = newLimiter(l.summarize)
@@ -63,6 +70,9 @@ func (l *Log) Emit(e Event) {
 	if l == nil {
 		return
 	}
+	if l.observe != nil {
+		l.observe(e)
+	}
 	h := e.head()
 	level, ok := l.admit(h.level, h.name)
 	if !ok {
@@ -71,6 +81,23 @@ func (l *Log) Emit(e Event) {
 	ln := l.begin(level, h.name, h.text)
 	e.fields(&ln)
 	ln.e.Send()
+}
+
+// Lines returns how many lines were written at that level, or were lost: see
+// [Log.Lost].
+func (l *Log) Lines(level Level) uint64 {
+	if l == nil {
+		return 0
+	}
+	return l.lines[level.rank()].Load()
+}
+
+// Lost returns how many lines found no room, since the reader of the log was too slow.
+func (l *Log) Lost() uint64 {
+	if l == nil {
+		return 0
+	}
+	return l.sink.lost.Load()
 }
 
 // Close writes the summaries that are due and waits until all that is queued has
@@ -98,6 +125,7 @@ func (l *Log) admit(level Level, name string) (Level, bool) {
 
 // begin starts a line with what every line has.
 func (l *Log) begin(level Level, name, text string) line {
+	l.lines[level.rank()].Add(1)
 	//nolint:zerologlint // whoever began the line sends it
 	ln := line{e: l.json.Log(), left: maxLine - len("{}\n")}
 	ln.raw("time", time.Now().UTC().Format(timeLayout))

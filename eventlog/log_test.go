@@ -200,6 +200,9 @@ func TestAStalledReaderStopsNobodyAndIsReported(t *testing.T) {
 				mustDecode(t, l, &dropped)
 			}
 		}
+		if got := log.Lost(); got != uint64(dropped.Count) {
+			t.Errorf("%d lines count as lost, and %d were reported", got, dropped.Count)
+		}
 		if dropped.Count == 0 || written+dropped.Count != n {
 			t.Errorf("%d written and %d reported as dropped, want %d together", written, dropped.Count, n)
 		}
@@ -366,6 +369,47 @@ func TestTheActorLibrarysRecordsBecomeLines(t *testing.T) {
 	}
 }
 
+func TestAnObserverHearsOfEveryEventWhateverTheLevel(t *testing.T) {
+	var heard []eventlog.Event
+	o := eventlog.Options{Level: eventlog.Error, Observe: func(e eventlog.Event) { heard = append(heard, e) }}
+	got := lines(t, o, func(l *eventlog.Log) {
+		for _, e := range eventlog.All() {
+			l.Emit(e)
+		}
+		for range 200 { // beyond what a second may have
+			l.Emit(eventlog.LeaseRenewed{Session: "s"})
+		}
+	})
+	if want := len(eventlog.All()) + 200; len(heard) != want {
+		t.Errorf("%d events were heard of, want %d", len(heard), want)
+	}
+	if len(got) != 3 { // node.fenced, result.fenced, actor.failed
+		t.Errorf("%d lines at error: %q", len(got), got)
+	}
+}
+
+func TestLinesAreCountedByTheirLevel(t *testing.T) {
+	var log *eventlog.Log
+	lines(t, eventlog.Options{}, func(l *eventlog.Log) {
+		log = l
+		for range 150 { // 50 of them fall to debug, which is not written
+			l.Emit(eventlog.MemberExpired{})
+		}
+		l.Emit(eventlog.LeaseRenewed{})
+		l.Emit(eventlog.NodeFenced{})
+		slog.New(l.SlogHandler()).Error("[ACTOR]")
+	})
+	want := map[eventlog.Level]uint64{eventlog.Info: 1, eventlog.Warn: 100, eventlog.Error: 2} // info: the summary
+	for _, level := range eventlog.Levels() {
+		if got := log.Lines(level); got != want[level] {
+			t.Errorf("%d lines at %s, want %d", got, level, want[level])
+		}
+	}
+	if log.Lost() != 0 {
+		t.Errorf("%d lines lost", log.Lost())
+	}
+}
+
 func BenchmarkEmit(b *testing.B) {
 	log := eventlog.New(&sizes{}, eventlog.Options{Level: eventlog.Debug, InstanceID: "node-1764288000000000000-0a1b2c3d"})
 	for b.Loop() {
@@ -376,6 +420,16 @@ func BenchmarkEmit(b *testing.B) {
 
 func BenchmarkEmitBelowTheLevel(b *testing.B) {
 	log := eventlog.New(&sizes{}, eventlog.Options{})
+	for b.Loop() {
+		log.Emit(eventlog.LeaseRenewed{Session: "6f1d3a52-0000-4000-8000-000000000001", Version: 7})
+	}
+	log.Close()
+}
+
+func BenchmarkEmitObserved(b *testing.B) {
+	var heard int
+	log := eventlog.New(&sizes{}, eventlog.Options{Observe: func(eventlog.Event) { heard++ }})
+	b.ReportAllocs()
 	for b.Loop() {
 		log.Emit(eventlog.LeaseRenewed{Session: "6f1d3a52-0000-4000-8000-000000000001", Version: 7})
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,6 +22,7 @@ type sink struct {
 	// onDropped returns the line that reports lost ones.
 	onDropped func(count int) []byte
 
+	lost    atomic.Uint64 // lines, in all
 	mu      sync.Mutex
 	queue   []byte
 	dropped int
@@ -33,6 +35,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	defer s.mu.Unlock()
 	if len(s.queue)+len(p) > maxQueue {
 		s.dropped++
+		s.lost.Add(1)
 		return len(p), nil
 	}
 	s.queue = append(s.queue, p...)

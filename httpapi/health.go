@@ -21,6 +21,8 @@ type Config struct {
 	Ready []Check
 	// Leases are what the lease API needs; nil: there is none.
 	Leases *Leases
+	// Metrics answers a scrape; nil: nothing does.
+	Metrics http.Handler
 }
 
 // probeLimit bounds all checks of one request together.
@@ -46,6 +48,9 @@ func New(cfg Config) http.Handler {
 		}
 		write(w, http.StatusOK, health{Status: "ok"})
 	})
+	if cfg.Metrics != nil {
+		mux.Handle("GET /metrics", cfg.Metrics)
+	}
 	if cfg.Leases == nil {
 		return mux
 	}

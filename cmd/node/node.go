@@ -15,6 +15,7 @@ import (
 	"leasehold/httpapi"
 	"leasehold/httppoll"
 	"leasehold/lease"
+	"leasehold/metrics"
 	"leasehold/node"
 	"leasehold/redisevents"
 	"leasehold/redisstore"
@@ -27,6 +28,7 @@ type nodeSpec struct {
 	cfg      config.Config
 	instance string
 	log      *eventlog.Log
+	metrics  *metrics.Metrics
 	// stdout is for results, where a sink writes them there.
 	stdout io.Writer
 	// stderr is for what a person must read when a start fails.
@@ -83,7 +85,7 @@ func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.Uni
 		return exitFailure
 	}
 	defer running.Close()
-	server.serve(running, client, n.leases(running, client))
+	server.serve(running, client, n.leases(running, client), n.metrics.Handler())
 	n.log.Emit(eventlog.NodeReady{HTTPAddr: server.addr, Redis: n.cfg.Shown()["LEASEHOLD_REDIS_URL"]})
 
 	return n.await(ctx, stop, running, server, out)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -11,6 +12,7 @@ import (
 
 	"leasehold/config"
 	"leasehold/eventlog"
+	"leasehold/metrics"
 	"leasehold/node"
 )
 
@@ -70,11 +72,14 @@ func (a *app) start(ctx context.Context, flags map[string]string) exitCode {
 		stdout:   a.stdout,
 		stderr:   a.stderr,
 	}
+	b := build()
+	n.metrics = metrics.New(metrics.Build{Version: b.version, Commit: b.commit, GoVersion: runtime.Version()})
 	n.log = eventlog.New(a.stderr, eventlog.Options{
-		Level: cfg.LogLevel, Format: cfg.LogFormat, InstanceID: n.instance,
+		Level: cfg.LogLevel, Format: cfg.LogFormat, InstanceID: n.instance, Observe: n.metrics.Observe,
 	})
+	n.metrics.WatchLog(n.log)
 	defer n.log.Close()
-	n.log.Emit(eventlog.NodeStarting{Version: build().version, PID: os.Getpid(), Settings: cfg.Shown()})
+	n.log.Emit(eventlog.NodeStarting{Version: b.version, PID: os.Getpid(), Settings: cfg.Shown()})
 	for _, w := range cfg.Warnings() {
 		n.log.Emit(eventlog.SettingsWarning{Reason: w})
 	}

@@ -61,7 +61,7 @@ func bind(ctx context.Context, cfg config.Config) (*server, error) {
 }
 
 // serve answers for the node from now on.
-func (s *server) serve(running *node.Node, client redis.UniversalClient, leases httpapi.Leases) {
+func (s *server) serve(running *node.Node, client redis.UniversalClient, leases httpapi.Leases, metrics http.Handler) {
 	if s.listener == nil {
 		return
 	}
@@ -69,7 +69,7 @@ func (s *server) serve(running *node.Node, client redis.UniversalClient, leases 
 	leases.Watch = func(limit int) httpapi.Feed { return running.Watch(limit) }
 	leases.Follow = func(limit int) httpapi.Feed { return running.Follow(limit) }
 	s.http = &http.Server{
-		Handler:           httpapi.New(httpapi.Config{Ready: s.checks(running, client), Leases: &leases}),
+		Handler:           httpapi.New(httpapi.Config{Ready: s.checks(running, client), Leases: &leases, Metrics: metrics}),
 		ReadTimeout:       requestLimit,
 		ReadHeaderTimeout: requestLimit,
 		WriteTimeout:      requestLimit,

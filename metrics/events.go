@@ -1,0 +1,29 @@
+package metrics
+
+import "leasehold/eventlog"
+
+// Observe counts an event. It is made for [eventlog.Options.Observe].
+func (m *Metrics) Observe(e eventlog.Event) {
+	if m != nil {
+		_ = m.observe(e)
+	}
+}
+
+// observe reports whether the event is one that it knows, be it counted or not.
+func (m *Metrics) observe(e eventlog.Event) bool {
+	// The most frequent first.
+	return m.polls.observe(e) || m.leases.observe(e) || m.fleet.observe(e) || uncounted(e)
+}
+
+// uncounted reports whether an event says nothing that is worth a metric of its own.
+func uncounted(e eventlog.Event) bool {
+	switch e.(type) {
+	case eventlog.NodeStarting, eventlog.NodeReady, eventlog.NodeDraining, eventlog.NodeStopped: // what a scrape shows anyway
+	case eventlog.NodeUnfenced, eventlog.RedisUp: // ends of what is counted by its beginning
+	case eventlog.SettingsWarning: // is for the one who sets them
+	case eventlog.ResultDropped: // is counted by the sinks, one by one
+	default:
+		return false
+	}
+	return true
+}
