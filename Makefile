@@ -20,7 +20,7 @@ MINUTES         ?=
 FLEETS          ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test fleet soak sim sim-mutants race lint bench fuzz fmt redis postgres python clean
+.PHONY: help build demo run test fleet soak sim sim-mutants race lint bench fuzz fmt docs redis postgres python clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ fuzz: ## run each fuzz target for FUZZTIME (10s)
 
 fmt: $(LINT) ## format the code
 	$(LINT) fmt
+
+docs: ## write what is made from the code into docs/
+	WRITE_DOCS=1 go test -count=1 -run Documentation ./eventlog ./metrics
 
 redis: ## install redis-server where none is
 	@scripts/ensure-redis.sh

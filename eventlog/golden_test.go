@@ -93,16 +93,20 @@ var golden = []struct {
 		`{"level":"info","event":"lease.acquired","endpoint_id":"s1","version":7,"holder":"w1","trigger":"api"}`,
 	},
 	{
-		eventlog.LeaseAcquireFailed{Session: "s1", Holder: "b-1-0000000a"},
-		`{"level":"debug","event":"lease.acquire_failed","endpoint_id":"s1","holder":"b-1-0000000a"}`,
+		eventlog.LeaseAcquireFailed{Session: "s1", Trigger: "timer", Holder: "b-1-0000000a"},
+		`{"level":"debug","event":"lease.acquire_failed","endpoint_id":"s1","trigger":"timer","holder":"b-1-0000000a"}`,
+	},
+	{
+		eventlog.LeaseAcquireFailed{Session: "s1", Trigger: "plan", Err: errBoom, Repeat: true},
+		`{"level":"debug","event":"lease.acquire_failed","endpoint_id":"s1","trigger":"plan","error":"boom"}`,
 	},
 	{
 		eventlog.LeaseAcquireFailed{Session: "s1", Err: errBoom},
 		`{"level":"warn","event":"lease.acquire_failed","endpoint_id":"s1","error":"boom"}`,
 	},
 	{
-		eventlog.LeaseReleased{Session: "s1", Version: 7, Reason: "rebalance"},
-		`{"level":"info","event":"lease.released","endpoint_id":"s1","version":7,"reason":"rebalance"}`,
+		eventlog.LeaseReleased{Session: "s1", Version: 7, Reason: "rebalance", Held: 90 * time.Second},
+		`{"level":"info","event":"lease.released","endpoint_id":"s1","version":7,"reason":"rebalance","held_ms":90000}`,
 	},
 	{
 		eventlog.LeaseReleased{Session: "s1", Version: 7, Holder: "w1", Reason: "api"},
@@ -121,12 +125,12 @@ var golden = []struct {
 		`{"level":"warn","event":"lease.renew_failed","endpoint_id":"s1","version":7,"remaining_ms":18000,"error":"boom"}`,
 	},
 	{
-		eventlog.LeaseExpired{Session: "s1", Version: 7, Reason: "no answer"},
-		`{"level":"warn","event":"lease.expired","endpoint_id":"s1","version":7,"reason":"no answer"}`,
+		eventlog.LeaseExpired{Session: "s1", Version: 7, Reason: "no answer", Held: time.Minute},
+		`{"level":"warn","event":"lease.expired","endpoint_id":"s1","version":7,"reason":"no answer","held_ms":60000}`,
 	},
 	{
-		eventlog.LeaseLost{Session: "s1", Version: 7, Reason: "taken", Holder: "b-1-0000000a"},
-		`{"level":"warn","event":"lease.lost","endpoint_id":"s1","version":7,"holder":"b-1-0000000a","reason":"taken"}`,
+		eventlog.LeaseLost{Session: "s1", Version: 7, Reason: "taken", Holder: "b-1-0000000a", Held: time.Minute},
+		`{"level":"warn","event":"lease.lost","endpoint_id":"s1","version":7,"holder":"b-1-0000000a","reason":"taken","held_ms":60000}`,
 	},
 	{eventlog.SessionAdded{Session: "s1"}, `{"level":"info","event":"session.added","endpoint_id":"s1"}`},
 	{eventlog.SessionChanged{Session: "s1"}, `{"level":"info","event":"session.changed","endpoint_id":"s1"}`},
@@ -140,8 +144,20 @@ var golden = []struct {
 		`{"level":"warn","event":"key.foreign","key":"poll:lease:s1","reason":"is a list"}`,
 	},
 	{
-		eventlog.PollStarted{Session: "s1", Version: 7},
+		eventlog.PollStarted{Session: "s1", Version: 7, Delay: 12 * time.Millisecond},
+		`{"level":"debug","event":"poll.started","endpoint_id":"s1","version":7,"delay_ms":12}`,
+	},
+	{
+		eventlog.PollStarted{Session: "s1", Version: 7, Delay: -1},
 		`{"level":"debug","event":"poll.started","endpoint_id":"s1","version":7}`,
+	},
+	{
+		eventlog.PollSkipped{Session: "s1", Version: 7, Reason: "not_due"},
+		`{"level":"debug","event":"poll.skipped","endpoint_id":"s1","version":7,"reason":"not_due"}`,
+	},
+	{
+		eventlog.PollCanceled{Session: "s1", Version: 7, Duration: 12 * time.Millisecond},
+		`{"level":"debug","event":"poll.canceled","endpoint_id":"s1","version":7,"duration_ms":12}`,
 	},
 	{
 		eventlog.PollSucceeded{Session: "s1", Version: 7, Duration: 250 * time.Microsecond, Status: 200},
@@ -274,7 +290,7 @@ func TestTheContractsEventsExistWithTheirLevels(t *testing.T) {
 		// Beyond the contract.
 		"poll.logged": "info", "poll.deferred": "warn", "key.foreign": "warn", "actor.failed": "error",
 		"redis.down": "warn", "redis.up": "info", "settings.warning": "warn", "result.dropped": "warn",
-		"node.cordoned": "info", "node.uncordoned": "info",
+		"node.cordoned": "info", "node.uncordoned": "info", "poll.skipped": "debug", "poll.canceled": "debug",
 	}
 	for _, e := range eventlog.All() {
 		name, level, _ := eventlog.Describe(e)

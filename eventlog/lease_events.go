@@ -34,19 +34,29 @@ func (e LeaseAcquired) fields(l *line) {
 // (debug), or the outcome is unknown (warn, Err set).
 type LeaseAcquireFailed struct {
 	Session string
+	// Trigger is what led to the claim; empty where nothing was claimed.
+	Trigger string
 	Holder  string
 	Err     error
+	// Repeat marks all claims without an answer but the first of an outage: those are
+	// lines at debug.
+	Repeat bool
 }
 
 func (e LeaseAcquireFailed) head() head {
-	if e.Err != nil {
+	switch {
+	case e.Repeat:
+		return head{Debug, "lease.acquire_failed", "lease could not be acquired, either"}
+	case e.Err != nil:
 		return head{Warn, "lease.acquire_failed", "lease could not be acquired"}
+	default:
+		return head{Debug, "lease.acquire_failed", "another holds the lease"}
 	}
-	return head{Debug, "lease.acquire_failed", "another holds the lease"}
 }
 
 func (e LeaseAcquireFailed) fields(l *line) {
 	l.session(e.Session)
+	l.opt("trigger", e.Trigger)
 	l.opt("holder", e.Holder)
 	l.err(e.Err)
 }
@@ -60,6 +70,8 @@ type LeaseReleased struct {
 	Holder string
 	// Reason is shutdown, rebalance, paused, deleted, failure or api.
 	Reason string
+	// Held is for how long this node had the lease; zero when unknown.
+	Held time.Duration
 }
 
 func (LeaseReleased) head() head { return head{Info, "lease.released", "lease released"} }
@@ -68,6 +80,7 @@ func (e LeaseReleased) fields(l *line) {
 	l.grant(e.Session, e.Version)
 	l.opt("holder", e.Holder)
 	l.reason(e.Reason)
+	l.held(e.Held)
 }
 
 // LeaseRenewed says that a lease's TTL started anew.
@@ -110,6 +123,8 @@ type LeaseExpired struct {
 	Session string
 	Version int64
 	Reason  string
+	// Held is for how long this node had the lease; zero when unknown.
+	Held time.Duration
 }
 
 func (LeaseExpired) head() head { return head{Warn, "lease.expired", "lease ran out"} }
@@ -117,6 +132,7 @@ func (LeaseExpired) head() head { return head{Warn, "lease.expired", "lease ran 
 func (e LeaseExpired) fields(l *line) {
 	l.grant(e.Session, e.Version)
 	l.reason(e.Reason)
+	l.held(e.Held)
 }
 
 // LeaseLost says that Redis no longer has this node's lease.
@@ -126,6 +142,8 @@ type LeaseLost struct {
 	Reason  string
 	// Holder is who has the lease instead; empty when nobody has.
 	Holder string
+	// Held is for how long this node had the lease; zero when unknown.
+	Held time.Duration
 }
 
 func (LeaseLost) head() head { return head{Warn, "lease.lost", "lease lost"} }
@@ -134,4 +152,5 @@ func (e LeaseLost) fields(l *line) {
 	l.grant(e.Session, e.Version)
 	l.opt("holder", e.Holder)
 	l.reason(e.Reason)
+	l.held(e.Held)
 }

@@ -68,6 +68,13 @@ func (l *line) grant(session string, version int64) {
 	l.num("version", version)
 }
 
+// held writes for how long a lease was held, where that is known.
+func (l *line) held(d time.Duration) {
+	if d > 0 {
+		l.ms("held_ms", d)
+	}
+}
+
 func (l *line) reason(reason string) { l.opt("reason", scrub(reason)) }
 
 func (l *line) err(err error) {

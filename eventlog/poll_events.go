@@ -6,11 +6,50 @@ import "time"
 type PollStarted struct {
 	Session string
 	Version int64
+	// Delay is how late the poll began after the slot that it serves; below zero when
+	// it serves none, or is the retry of a failed one.
+	Delay time.Duration
 }
 
 func (PollStarted) head() head { return head{Debug, "poll.started", "poll started"} }
 
-func (e PollStarted) fields(l *line) { l.grant(e.Session, e.Version) }
+func (e PollStarted) fields(l *line) {
+	l.grant(e.Session, e.Version)
+	if e.Delay >= 0 {
+		l.ms("delay_ms", e.Delay)
+	}
+}
+
+// PollSkipped says that an attempt did not become a poll.
+type PollSkipped struct {
+	Session string
+	Version int64
+	// Reason is unusable (the lease was not to be relied on, or the poller stops), or what
+	// came of asking Redis: not_due, lost, unanswered.
+	Reason string
+}
+
+func (PollSkipped) head() head { return head{Debug, "poll.skipped", "poll not begun"} }
+
+func (e PollSkipped) fields(l *line) {
+	l.grant(e.Session, e.Version)
+	l.reason(e.Reason)
+}
+
+// PollCanceled says that a poll was ended by its lease or its node, or came after its
+// lease: it says nothing about the target.
+type PollCanceled struct {
+	Session  string
+	Version  int64
+	Duration time.Duration
+}
+
+func (PollCanceled) head() head { return head{Debug, "poll.canceled", "poll counts for nothing"} }
+
+func (e PollCanceled) fields(l *line) {
+	l.grant(e.Session, e.Version)
+	l.ms("duration_ms", e.Duration)
+}
 
 // PollSucceeded says that a poll brought what the session expects.
 type PollSucceeded struct {

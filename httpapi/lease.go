@@ -80,11 +80,11 @@ func (a *api) acquire(r *call) answer {
 	o := a.Store.Acquire(r.Context(), c.HolderID, []lease.Claim{{Session: r.id, TTL: target.ttl}})[0]
 	switch {
 	case o.Err != nil:
-		a.Log.Emit(eventlog.LeaseAcquireFailed{Session: r.id, Err: o.Err})
+		a.Log.Emit(eventlog.LeaseAcquireFailed{Session: r.id, Trigger: byAPI, Err: o.Err})
 
 		return refuse(unknown(o.Err))
 	case !o.Granted:
-		a.Log.Emit(eventlog.LeaseAcquireFailed{Session: r.id, Holder: o.Holder})
+		a.Log.Emit(eventlog.LeaseAcquireFailed{Session: r.id, Trigger: byAPI, Holder: o.Holder})
 
 		return refuse(heldBy(o))
 	}

@@ -49,6 +49,11 @@ func (h histograms) of(value string) prometheus.Observer {
 	return h.rest()
 }
 
+// upToAMinute are the buckets of times that are mostly short.
+func upToAMinute() []float64 {
+	return []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
+}
+
 // maker makes and registers metrics.
 type maker struct{ registry prometheus.Registerer }
 
@@ -67,6 +72,12 @@ func (mk maker) counterVec(name, help string, labels ...string) *prometheus.Coun
 	vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
 	mk.registry.MustRegister(vec)
 	return vec
+}
+
+func (mk maker) histogram(name, help string, buckets []float64) prometheus.Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: prefix + name, Help: help, Buckets: buckets})
+	mk.registry.MustRegister(h)
+	return h
 }
 
 // histograms makes a histogram for each of the values.

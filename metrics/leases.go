@@ -23,6 +23,7 @@ type leaseMetrics struct {
 	acquisitions map[string]counters // by trigger, then result
 	unprompted   counters            // acquisitions of no known trigger
 	takeover     histograms
+	hold         prometheus.Histogram
 	renewals     counters
 	releases     counters
 	losses       counters
@@ -33,7 +34,9 @@ func (mk maker) leases() leaseMetrics {
 		acquisitions: make(map[string]counters),
 		takeover: mk.histograms("lease_takeover_seconds",
 			"Time from the end of a lease, by its deadline or its release, to its acquisition by this node, by what led to the claim.",
-			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, "trigger", triggers()...),
+			upToAMinute(), "trigger", triggers()...),
+		hold: mk.histogram("lease_hold_seconds", "For how long this node had the leases that ended.",
+			[]float64{1, 10, 60, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600}),
 		renewals: mk.counters("lease_renewals_total",
 			"Renewals of leases: renewed; unanswered, once for each outage of a lease; api, renewed by a worker through this node's API.",
 			"result", "renewed", "unanswered", "api"),
@@ -46,7 +49,7 @@ func (mk maker) leases() leaseMetrics {
 			"reason", "expired", "taken", "gone"),
 	}
 	vec := mk.counterVec("lease_acquisitions_total",
-		"Attempts to acquire a lease, by what led to the attempt and its result. held: another has the lease; failed: no answer, or the lease has no expiry.",
+		"Attempts to acquire a lease, by what led to the attempt and its result. held: another has the lease; failed: no answer, or the key is not the fleet's.",
 		"trigger", "result")
 	of := func(trigger string) counters {
 		return counted(vec.MustCurryWith(prometheus.Labels{"trigger": trigger}), acquired, held, failed)
@@ -70,13 +73,18 @@ func (m *leaseMetrics) observe(e eventlog.Event) bool {
 			m.takeover.of(e.Trigger).Observe(seconds(e.Takeover))
 		}
 	case eventlog.LeaseAcquireFailed:
-		m.tried("").inc(resultOf(e))
+		if e.Trigger != "" { // else nothing was claimed
+			m.tried(e.Trigger).inc(resultOf(e))
+		}
 	case eventlog.LeaseReleased:
 		m.releases.inc(e.Reason)
+		m.held(e.Held)
 	case eventlog.LeaseExpired:
 		m.losses.inc("expired")
+		m.held(e.Held)
 	case eventlog.LeaseLost:
 		m.losses.inc(lossOf(e))
+		m.held(e.Held)
 	default:
 		return false
 	}
@@ -88,6 +96,12 @@ func (m *leaseMetrics) tried(trigger string) counters {
 		return c
 	}
 	return m.unprompted
+}
+
+func (m *leaseMetrics) held(d time.Duration) {
+	if d > 0 { // else it was not this node's
+		m.hold.Observe(seconds(d))
+	}
 }
 
 func renewedBy(e eventlog.LeaseRenewed) string {

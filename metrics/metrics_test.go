@@ -67,8 +67,9 @@ func TestEveryEventIsCountedOrNamedAsOneThatIsNot(t *testing.T) {
 			t.Errorf("%T is in no switch of this package", e)
 		}
 		counted := len(risen(t, e)) > 0
-		if _, ok := e.(eventlog.ReconcileRepaired); ok {
-			counted = true // an empty one repaired nothing
+		switch e.(type) {
+		case eventlog.ReconcileRepaired, eventlog.LeaseAcquireFailed:
+			counted = true // an empty one repaired nothing, or claimed nothing
 		}
 		if counted == uncounted(e) {
 			t.Errorf("%T: counted %t, although it is said to be uncounted: %t", e, counted, !counted)
@@ -87,15 +88,32 @@ func TestWhatEachEventCounts(t *testing.T) {
 			"lease_takeover_seconds_sum{trigger=timer}":               1.5,
 		}},
 		{eventlog.LeaseAcquired{Trigger: "api", Takeover: -1}, map[string]float64{"lease_acquisitions_total{result=acquired,trigger=api}": 1}},
-		{eventlog.LeaseReleased{Reason: "rebalance"}, map[string]float64{"lease_releases_total{reason=rebalance}": 1}},
+		{eventlog.LeaseAcquireFailed{Trigger: "plan", Holder: "b-1"}, map[string]float64{"lease_acquisitions_total{result=held,trigger=plan}": 1}},
+		{eventlog.LeaseAcquireFailed{Trigger: "event", Err: errBoom, Repeat: true}, map[string]float64{
+			"lease_acquisitions_total{result=failed,trigger=event}": 1,
+		}},
+		{eventlog.LeaseAcquireFailed{Holder: "ghost", Err: errBoom}, map[string]float64{}}, // a look
+		{eventlog.LeaseReleased{Reason: "rebalance", Held: time.Minute}, map[string]float64{
+			"lease_releases_total{reason=rebalance}": 1, "lease_hold_seconds_count": 1, "lease_hold_seconds_sum": 60,
+		}},
 		{eventlog.LeaseReleased{Reason: "another"}, map[string]float64{"lease_releases_total{reason=other}": 1}},
 		{eventlog.LeaseRenewed{}, map[string]float64{"lease_renewals_total{result=renewed}": 1}},
 		{eventlog.LeaseRenewed{Holder: "w1"}, map[string]float64{"lease_renewals_total{result=api}": 1}},
 		{eventlog.LeaseRenewFailed{Err: errBoom}, map[string]float64{"lease_renewals_total{result=unanswered}": 1}},
-		{eventlog.LeaseExpired{Reason: "late"}, map[string]float64{"lease_losses_total{reason=expired}": 1}},
+		{eventlog.LeaseExpired{Reason: "late", Held: 2 * time.Second}, map[string]float64{
+			"lease_losses_total{reason=expired}": 1, "lease_hold_seconds_count": 1, "lease_hold_seconds_sum": 2,
+		}},
 		{eventlog.LeaseLost{Holder: "b-1"}, map[string]float64{"lease_losses_total{reason=taken}": 1}},
 		{eventlog.LeaseLost{}, map[string]float64{"lease_losses_total{reason=gone}": 1}},
-		{eventlog.PollStarted{}, map[string]float64{"polls_started_total": 1}},
+		{eventlog.PollStarted{Delay: -1}, map[string]float64{"polls_started_total": 1, "ownership_checks_total{result=owned}": 1}},
+		{eventlog.PollStarted{Delay: 250 * time.Millisecond}, map[string]float64{
+			"polls_started_total": 1, "ownership_checks_total{result=owned}": 1, "poll_delay_seconds_count": 1, "poll_delay_seconds_sum": .25,
+		}},
+		{eventlog.PollSkipped{Reason: "unusable"}, map[string]float64{"polls_skipped_total{reason=unusable}": 1}},
+		{eventlog.PollSkipped{Reason: "not_due"}, map[string]float64{
+			"polls_skipped_total{reason=not_due}": 1, "ownership_checks_total{result=not_due}": 1,
+		}},
+		{eventlog.PollCanceled{Duration: time.Second}, map[string]float64{"polls_total{result=canceled}": 1}},
 		{eventlog.PollSucceeded{Duration: 250 * time.Millisecond}, map[string]float64{
 			"polls_total{result=success}": 1, "poll_duration_seconds_count{result=success}": 1, "poll_duration_seconds_sum{result=success}": .25,
 		}},

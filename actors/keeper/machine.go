@@ -163,11 +163,11 @@ func (m *machine) onOutcomes(outcomes []lease.Outcome, sent, now time.Time) {
 		e := m.entries[o.Session]
 		switch {
 		case o.Err != nil:
-			m.out.logs = append(m.out.logs, eventlog.LeaseAcquireFailed{Session: o.Session, Err: o.Err})
+			m.out.logs = append(m.out.logs, eventlog.LeaseAcquireFailed{Session: o.Session, Trigger: string(leaseholder.Asked), Err: o.Err})
 			m.finish(o.Session, e, o.Err, o.Err)
 		case !o.Granted:
 			m.noteOther(o, now)
-			m.out.logs = append(m.out.logs, eventlog.LeaseAcquireFailed{Session: o.Session, Holder: o.Holder})
+			m.out.logs = append(m.out.logs, eventlog.LeaseAcquireFailed{Session: o.Session, Trigger: string(leaseholder.Asked), Holder: o.Holder})
 			m.finish(o.Session, e, nil, nil)
 		default:
 			m.onGranted(o, e, sent, now)

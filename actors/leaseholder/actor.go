@@ -3,6 +3,7 @@ package leaseholder
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -32,6 +33,7 @@ type holderActor struct {
 	machine machine
 
 	cell   *cell.Cell
+	began  time.Time
 	unhook func() bool // stops the report of the cell's end
 	poller *actor.PID
 	unsure error // why it is not known what became of the release
@@ -79,7 +81,7 @@ func (h *holderActor) handle(c actor.Context, message Message) {
 
 // start makes the cell, has it renewed, and makes the poller.
 func (h *holderActor) start(c actor.Context) {
-	h.cell = cell.New(h.deps.Context, h.cfg.Term)
+	h.cell, h.began = cell.New(h.deps.Context, h.cfg.Term), time.Now()
 	self := tree.Self(c)
 	ctx := h.cell.Context()
 	h.unhook = context.AfterFunc(ctx, func() { self.Send(&cellEnded{cause: context.Cause(ctx)}) })
@@ -173,13 +175,16 @@ func (h *holderActor) quit(c actor.Context) {
 	c.Send(h.deps.Renewer, &renewer.Untrack{Grant: h.cfg.Term.Grant})
 }
 
+// held is for how long the lease was held until now.
+func (h *holderActor) held() time.Duration { return time.Since(h.began) }
+
 func (h *holderActor) noteLoss(cause error) {
 	g := h.cfg.Term.Grant
 	if errors.Is(cause, cell.ErrExpired) {
-		h.deps.Log.Emit(eventlog.LeaseExpired{Session: g.Session, Version: int64(g.Token), Reason: cause.Error()})
+		h.deps.Log.Emit(eventlog.LeaseExpired{Session: g.Session, Version: int64(g.Token), Reason: cause.Error(), Held: h.held()})
 		return
 	}
-	lost := eventlog.LeaseLost{Session: g.Session, Version: int64(g.Token), Reason: cause.Error()}
+	lost := eventlog.LeaseLost{Session: g.Session, Version: int64(g.Token), Reason: cause.Error(), Held: h.held()}
 	if loss, ok := errors.AsType[*lease.LostError](cause); ok {
 		lost.Reason, lost.Holder = loss.Reason, loss.Holder
 	}
@@ -190,13 +195,13 @@ func (h *holderActor) noteReleased(err error) {
 	g := h.cfg.Term.Grant
 	switch {
 	case err == nil:
-		h.deps.Log.Emit(eventlog.LeaseReleased{Session: g.Session, Version: int64(g.Token), Reason: string(h.machine.reason)})
+		h.deps.Log.Emit(eventlog.LeaseReleased{Session: g.Session, Version: int64(g.Token), Reason: string(h.machine.reason), Held: h.held()})
 	case errors.Is(err, lease.ErrLost), errors.Is(err, lease.ErrForeign):
-		h.deps.Log.Emit(eventlog.LeaseLost{Session: g.Session, Version: int64(g.Token), Reason: err.Error()})
+		h.deps.Log.Emit(eventlog.LeaseLost{Session: g.Session, Version: int64(g.Token), Reason: err.Error(), Held: h.held()})
 	default:
 		h.unsure = err
 		h.deps.Log.Emit(eventlog.LeaseExpired{
-			Session: g.Session, Version: int64(g.Token),
+			Session: g.Session, Version: int64(g.Token), Held: h.held(),
 			Reason: "the release had no answer, the lease is left to run out: " + err.Error(),
 		})
 	}

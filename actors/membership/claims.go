@@ -165,7 +165,7 @@ func (m *machine) onOutcomes(outcomes []lease.Outcome, sent, now time.Time) {
 		case a.freed:
 			m.tryFreed(o.Session, e, now)
 		default:
-			m.onHeld(o, e, now)
+			m.onHeld(o, e, a, now)
 		}
 	}
 	if answered {
@@ -184,13 +184,12 @@ func (m *machine) considerRoom(now time.Time) {
 }
 
 // onUnanswered pauses all claims for a growing while. The first of an outage is
-// logged, the others would say the same. Redis may have carried the claim out: it is
+// logged, the others would say the same: they are at debug. Redis may have carried the claim out: it is
 // repeated whatever the plan says by then, lest this node holds what it does not poll.
 func (m *machine) onUnanswered(o lease.Outcome, e *entry, a *ask, now time.Time) {
+	repeat := m.misses > 0 || now.Before(m.pauseUntil)
+	m.log(eventlog.LeaseAcquireFailed{Session: o.Session, Trigger: string(a.why), Err: o.Err, Repeat: repeat})
 	if !now.Before(m.pauseUntil) {
-		if m.misses == 0 {
-			m.log(eventlog.LeaseAcquireFailed{Session: o.Session, Err: o.Err})
-		}
 		m.pauseUntil = now.Add(growing(m.misses))
 		m.misses++
 	}
@@ -212,9 +211,9 @@ func (m *machine) onForeignLease(id string, e *entry, err error, now time.Time) 
 }
 
 // onHeld books that another has the lease, and tries again at its deadline.
-func (m *machine) onHeld(o lease.Outcome, e *entry, now time.Time) {
+func (m *machine) onHeld(o lease.Outcome, e *entry, a *ask, now time.Time) {
 	m.noteHolder(o.Session, e, o.Holder, o.Remaining, now)
-	m.log(eventlog.LeaseAcquireFailed{Session: o.Session, Holder: o.Holder})
+	m.log(eventlog.LeaseAcquireFailed{Session: o.Session, Trigger: string(a.why), Holder: o.Holder})
 	if e.mine {
 		m.wake(o.Session, e, m.nextTry(e, now), byTimer)
 	}

@@ -294,6 +294,19 @@ func count[E eventlog.Event](o orders) int {
 	return n
 }
 
+// unanswered returns, for each claim without an answer that is logged, whether it is as
+// a repeated one.
+func unanswered(o orders) []bool {
+	var repeats []bool
+	for _, e := range o.logs {
+		if f, ok := e.(eventlog.LeaseAcquireFailed); ok && f.Err != nil {
+			Expect(f.Trigger).NotTo(BeEmpty())
+			repeats = append(repeats, f.Repeat)
+		}
+	}
+	return repeats
+}
+
 func told[M leaseholder.Message](o orders) []M {
 	var list []M
 	for _, t := range o.tells {

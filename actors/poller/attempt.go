@@ -44,11 +44,11 @@ type attempt struct {
 // run does the attempt. The wait for the gate ends with gate, the poll with poll.
 func (a attempt) run(gate, poll context.Context) *ran {
 	if err := a.deps.Gate.Acquire(gate, 1); err != nil {
-		return &ran{kind: unusable}
+		return a.skipped(&ran{kind: unusable})
 	}
 	defer a.deps.Gate.Release(1)
 	if !a.cell.Usable() || gate.Err() != nil {
-		return &ran{kind: unusable}
+		return a.skipped(&ran{kind: unusable})
 	}
 
 	bound := a.session.Timeout + slack
@@ -59,15 +59,22 @@ func (a attempt) run(gate, poll context.Context) *ran {
 	switch {
 	case errors.Is(err, lease.ErrLost):
 		a.cell.Kill(err)
-		return &ran{kind: lost}
+		return a.skipped(&ran{kind: lost})
 	case err != nil && gate.Err() != nil:
-		return &ran{kind: unusable} // the question was cut off, by a stop or the cell's end
+		return a.skipped(&ran{kind: unusable}) // the question was cut off, by a stop or the cell's end
 	case err != nil:
-		return &ran{kind: deferred, err: err}
+		return a.skipped(&ran{kind: deferred, err: err})
 	case begun.Wait > 0:
-		return &ran{kind: notDue, wait: begun.Wait}
+		return a.skipped(&ran{kind: notDue, wait: begun.Wait})
 	}
 	return a.work(poll, begun, heard)
+}
+
+// skipped tells of an attempt that did not become a poll.
+func (a attempt) skipped(r *ran) *ran {
+	g := a.grant()
+	a.deps.Log.Emit(eventlog.PollSkipped{Session: g.Session, Version: int64(g.Token), Reason: r.kind.String()})
+	return r
 }
 
 // slot says what Redis shall begin.
@@ -89,7 +96,7 @@ func (a attempt) slot(bound time.Duration) lease.Slot {
 // heard.
 func (a attempt) work(poll context.Context, begun lease.Start, heard time.Time) *ran {
 	g := a.grant()
-	a.deps.Log.Emit(eventlog.PollStarted{Session: g.Session, Version: int64(g.Token)})
+	a.deps.Log.Emit(eventlog.PollStarted{Session: g.Session, Version: int64(g.Token), Delay: delay(begun)})
 
 	outcome := a.poll(poll)
 	took := time.Since(heard)
@@ -98,9 +105,7 @@ func (a attempt) work(poll context.Context, begun lease.Start, heard time.Time) 
 	result.Event = event.JSON
 
 	recorded, spoken := a.record(result, event)
-	if spoken {
-		a.log(outcome, result, begun.Failures)
-	}
+	a.log(outcome, result, begun.Failures, spoken)
 
 	next := result.NextDue
 	if result.RetryAt.After(next) {
@@ -183,16 +188,25 @@ func (a attempt) record(r lease.Result, event results.Message) (recorded, spoken
 	}
 }
 
-func (a attempt) log(o Outcome, r lease.Result, before int) {
+// delay is how late a poll began after its slot; below zero where that is not known. A
+// retry serves the slot of the poll that failed, and is late on purpose.
+func delay(s lease.Start) time.Duration {
+	if s.Due.IsZero() || s.Failures > 0 {
+		return -1
+	}
+	return max(0, s.At.Sub(s.Due))
+}
+
+func (a attempt) log(o Outcome, r lease.Result, before int, spoken bool) {
 	g := a.grant()
 	switch {
+	case !spoken, o.Class == Canceled: // nothing was learnt of the target
+		a.deps.Log.Emit(eventlog.PollCanceled{Session: g.Session, Version: int64(g.Token), Duration: r.Duration})
 	case o.OK:
 		a.deps.Log.Emit(eventlog.PollSucceeded{Session: g.Session, Version: int64(g.Token), Duration: r.Duration, Status: o.Status})
 		if before > 0 {
 			a.deps.Log.Emit(eventlog.PollRecovered{Session: g.Session, Version: int64(g.Token), Failures: before})
 		}
-	case o.Class == Canceled:
-		// Nothing was learnt of the target.
 	default:
 		a.deps.Log.Emit(eventlog.PollFailed{
 			Session: g.Session, Version: int64(g.Token), Class: o.Class, Err: o.Err,

@@ -52,6 +52,24 @@ const (
 	lost                 // the grant no longer holds
 )
 
+// String returns the kind as logs name it.
+func (k kind) String() string {
+	switch k {
+	case polled:
+		return "polled"
+	case notDue:
+		return "not_due"
+	case unusable:
+		return "unusable"
+	case deferred:
+		return "unanswered"
+	case lost:
+		return "lost"
+	default:
+		return ""
+	}
+}
+
 func (*Update) isMessage() {}
 func (*Resume) isMessage() {}
 func (*Stop) isMessage()   {}

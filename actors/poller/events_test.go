@@ -1,0 +1,96 @@
+package poller_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"leasehold/internal/bubble"
+	"leasehold/lease"
+)
+
+// What is counted is counted from events, so none may be missing.
+var _ = Describe("the events of a poller", func() {
+	It("tell what came of each attempt that was no poll", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.begin = func(lease.Slot) (lease.Start, error) {
+				switch since := time.Since(b.began); {
+				case since < time.Second:
+					return lease.Start{Wait: time.Second}, nil
+				case since < 2*time.Second:
+					return lease.Start{}, errRedis
+				default:
+					return lease.Start{}, lease.ErrLost
+				}
+			}
+			b.start(doc(), 0)
+			bubble.Sleep(time.Minute)
+			reasons := b.system.Events("poll.skipped")
+			g.Expect(reasons).To(HaveLen(len(b.stub.see().begins)))
+			g.Expect(reasons[0]).To(ContainSubstring(`"reason":"not_due"`))
+			g.Expect(reasons[1]).To(ContainSubstring(`"reason":"unanswered"`))
+			g.Expect(reasons[len(reasons)-1]).To(ContainSubstring(`"reason":"lost"`))
+			g.Expect(b.system.Events("poll.started")).To(BeEmpty())
+		})
+	})
+
+	It("tell of a lease that can not be used, for which Redis is not asked", func() {
+		run(func(g Gomega, b *bench) {
+			b.cell.Suspend()
+			g.Expect(b.deps.Gate.Acquire(b.cell.Context(), 10)).To(Succeed()) // all: the attempt waits
+			b.cell.Extend(time.Now().Add(time.Hour))
+			b.start(doc(), 0)
+			b.cell.Suspend()
+			b.deps.Gate.Release(10)
+			bubble.Sleep(time.Second)
+			g.Expect(b.system.Events("poll.skipped")).To(ConsistOf(ContainSubstring(`"reason":"unusable"`)))
+			g.Expect(b.stub.see().begins).To(BeEmpty())
+		})
+	})
+
+	It("tell how late a poll began, unless it is a first one or a retry", func() {
+		run(func(g Gomega, b *bench) {
+			starts := []lease.Start{{}, {Due: b.began.Add(-time.Second)}, {Due: b.began, Failures: 1}}
+			b.stub.begin = func(lease.Slot) (lease.Start, error) {
+				s := starts[0]
+				s.At, starts = time.Now(), starts[1:]
+				if !s.Due.IsZero() {
+					s.Due = s.At.Add(-250 * time.Millisecond)
+				}
+				return s, nil
+			}
+			b.start(doc(), 0)
+			bubble.Sleep(25 * time.Second)
+			began := b.system.Events("poll.started")
+			g.Expect(began).To(HaveLen(3))
+			g.Expect(began[0]).NotTo(ContainSubstring("delay_ms"))
+			g.Expect(began[1]).To(ContainSubstring(`"delay_ms":250`))
+			g.Expect(began[2]).NotTo(ContainSubstring("delay_ms"))
+		})
+	})
+
+	It("tell of a poll that its lease ended, whatever it brought", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.poll = takes(3 * time.Second)
+			b.start(doc(), 0)
+			bubble.Sleep(time.Second)
+			b.cell.Kill(lease.ErrLost)
+			bubble.Sleep(time.Minute)
+			g.Expect(b.system.Events("poll.started")).To(HaveLen(1))
+			g.Expect(b.system.Events("poll.canceled")).To(ConsistOf(ContainSubstring(`"duration_ms":1000`)))
+			g.Expect(b.system.Events("poll.failed")).To(BeEmpty())
+		})
+	})
+
+	It("tell of a poll whose result was refused as one that counts for nothing", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.finish = func(lease.Result) error { return lease.ErrLost }
+			b.start(doc(), 0)
+			bubble.Sleep(time.Second)
+			g.Expect(b.system.Events("poll.canceled")).To(HaveLen(1))
+			g.Expect(b.system.Events("result.fenced")).To(HaveLen(1))
+			g.Expect(b.system.Events("poll.succeeded")).To(BeEmpty())
+		})
+	})
+})
