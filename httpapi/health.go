@@ -19,6 +19,8 @@ type Check struct {
 type Config struct {
 	// Ready are the checks of /readyz, in the order in which they are reported.
 	Ready []Check
+	// Live are the checks of /healthz; they must not depend on Redis.
+	Live []Check
 	// Leases are what the lease API needs; nil: there is none.
 	Leases *Leases
 	// Metrics answers a scrape; nil: nothing does.
@@ -32,22 +34,22 @@ const probeLimit = time.Second
 type health struct {
 	Status string            `json:"status"`
 	Failed map[string]string `json:"failed,omitempty"` // check to reason
+	// Checks are all that there are, for those who ask for them by ?verbose.
+	Checks []checked `json:"checks,omitempty"`
+}
+
+// checked is a check and how it ended.
+type checked struct {
+	Name  string `json:"name"`
+	OK    bool   `json:"ok"`
+	Error string `json:"error,omitempty"`
 }
 
 // New returns the handler of all routes.
 func New(cfg Config) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		write(w, http.StatusOK, health{Status: "ok"})
-	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		failed := failures(r.Context(), cfg.Ready)
-		if len(failed) > 0 {
-			write(w, http.StatusServiceUnavailable, health{Status: "not ready", Failed: failed})
-			return
-		}
-		write(w, http.StatusOK, health{Status: "ok"})
-	})
+	mux.HandleFunc("GET /healthz", report(cfg.Live, "not alive"))
+	mux.HandleFunc("GET /readyz", report(cfg.Ready, "not ready"))
 	if cfg.Metrics != nil {
 		mux.Handle("GET /metrics", cfg.Metrics)
 	}
@@ -66,6 +68,23 @@ func New(cfg Config) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// report answers by the checks.
+func report(checks []Check, bad string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, status := health{Status: "ok", Failed: failures(r.Context(), checks)}, http.StatusOK
+		if len(body.Failed) > 0 {
+			body.Status, status = bad, http.StatusServiceUnavailable
+		}
+		if r.URL.Query().Has("verbose") {
+			for _, c := range checks {
+				reason, failed := body.Failed[c.Name]
+				body.Checks = append(body.Checks, checked{Name: c.Name, OK: !failed, Error: reason})
+			}
+		}
+		write(w, status, body)
+	}
 }
 
 // failures runs the checks and returns the reasons of those that fail.

@@ -42,6 +42,33 @@ func TestANodeIsAliveWhateverRedisSays(t *testing.T) {
 	}
 }
 
+func TestANodeIsAliveAsLongAsEveryCheckOfThatHolds(t *testing.T) {
+	ask := func(path string, live ...httpapi.Check) (int, string) {
+		w := httptest.NewRecorder()
+		httpapi.New(httpapi.Config{Live: live}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		return w.Code, w.Body.String()
+	}
+	stuck := check("event loop", errors.New("stuck"))
+	for _, c := range []struct {
+		path string
+		live []httpapi.Check
+		code int
+		body string
+	}{
+		{"/healthz", []httpapi.Check{check("polls", nil)}, http.StatusOK, `{"status":"ok"}`},
+		{"/healthz", []httpapi.Check{stuck, check("polls", nil)}, http.StatusServiceUnavailable, `{"status":"not alive","failed":{"event loop":"stuck"}}`},
+		{"/healthz?verbose", []httpapi.Check{check("polls", nil)}, http.StatusOK, `{"status":"ok","checks":[{"name":"polls","ok":true}]}`},
+		{
+			"/healthz?verbose=1", []httpapi.Check{stuck, check("polls", nil)}, http.StatusServiceUnavailable,
+			`{"status":"not alive","failed":{"event loop":"stuck"},"checks":[{"name":"event loop","ok":false,"error":"stuck"},{"name":"polls","ok":true}]}`,
+		},
+	} {
+		if code, body := ask(c.path, c.live...); code != c.code || body != c.body {
+			t.Errorf("%s: %d %s, want %d %s", c.path, code, body, c.code, c.body)
+		}
+	}
+}
+
 func TestReadyIsWhatEveryCheckSays(t *testing.T) {
 	if code, b := get(t, []httpapi.Check{check("redis", nil), check("heartbeat", nil)}, "/readyz"); code != http.StatusOK || b.Status != "ok" {
 		t.Errorf("%d %+v", code, b)

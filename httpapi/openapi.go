@@ -42,8 +42,8 @@ func (a *api) describe() ([]byte, error) {
 			return nil, err
 		}
 	}
-	for path, failing := range map[string]int{"/healthz": 0, "/readyz": http.StatusServiceUnavailable} {
-		if err := describeHealth(r, path, failing); err != nil {
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if err := describeHealth(r, path, http.StatusServiceUnavailable); err != nil {
 			return nil, err
 		}
 	}

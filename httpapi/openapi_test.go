@@ -207,11 +207,11 @@ func (d *described) wrong(b *bench) {
 
 func (d *described) checkHealth(b *bench) {
 	for _, failing := range []error{nil, errors.New("down")} {
-		h := httpapi.New(httpapi.Config{Leases: &b.api, Ready: []httpapi.Check{check("redis", failing)}})
-		for _, path := range []string{"/healthz", "/readyz"} {
+		h := httpapi.New(httpapi.Config{Leases: &b.api, Ready: []httpapi.Check{check("redis", failing)}, Live: []httpapi.Check{check("polls", failing)}})
+		for _, path := range []string{"/healthz", "/readyz", "/healthz?verbose", "/readyz?verbose"} {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, httptest.NewRequestWithContext(b.t.Context(), "GET", path, nil))
-			d.check("GET", path, reply{code: w.Code, header: w.Header(), text: w.Body.String()})
+			d.check("GET", strings.TrimSuffix(path, "?verbose"), reply{code: w.Code, header: w.Header(), text: w.Body.String()})
 		}
 	}
 }

@@ -44,6 +44,7 @@ func (a *api) find(c *call, header http.Header) (handler, *problem) {
 			continue
 		}
 		if c.Method == r.method || c.Method == http.MethodHead && r.method == http.MethodGet {
+			c.Pattern = r.method + " " + version + r.path // as a ServeMux does
 			return r.handle, nil
 		}
 		methods = append(methods, r.method)

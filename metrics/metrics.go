@@ -2,12 +2,14 @@ package metrics
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"leasehold/eventlog"
+	"leasehold/node"
 )
 
 // Build says which program runs.
@@ -21,6 +23,9 @@ type Metrics struct {
 	leases leaseMetrics
 	polls  pollMetrics
 	fleet  fleetMetrics
+	lag    prometheus.Histogram
+	batch  prometheus.Histogram
+	took   prometheus.Histogram
 }
 
 // New returns metrics that count from zero, with those of the Go runtime and of the
@@ -33,6 +38,10 @@ func New(b Build) *Metrics {
 	)
 	mk := maker{registry: m.registry}
 	m.leases, m.polls, m.fleet = mk.leases(), mk.polls(), mk.fleet()
+	m.lag = mk.histogram("events_lag_seconds",
+		"How long a message to this node's own event subscription takes through Redis, twice a second.", upToAMinute())
+	m.batch = mk.histogram("lease_renewal_batch_size", "Leases in each call that renews some.", []float64{1, 5, 10, 50, 100, 250, 500})
+	m.took = mk.histogram("lease_renewal_batch_seconds", "How long such calls took, the wait for an answer that never came included.", upToAMinute())
 	m.registry.MustRegister(buildInfo(b))
 	return m
 }
@@ -43,6 +52,20 @@ func buildInfo(b Build) prometheus.Collector {
 		Help:        "Always 1; the labels say which program runs.",
 		ConstLabels: prometheus.Labels{"version": b.Version, "commit": b.Commit, "goversion": b.GoVersion},
 	}, func() float64 { return 1 })
+}
+
+// Gauge returns what the node tells that is no event; nil where there are no metrics.
+func (m *Metrics) Gauge() *node.Gauge {
+	if m == nil {
+		return nil
+	}
+	return &node.Gauge{
+		Lag: func(d time.Duration) { m.lag.Observe(seconds(d)) },
+		Batch: func(leases int, took time.Duration) {
+			m.batch.Observe(float64(leases))
+			m.took.Observe(seconds(took))
+		},
+	}
 }
 
 // Handler answers a scrape; nil where there are no metrics.

@@ -155,13 +155,6 @@ func TestTheMetricsPassTheLinterOfPrometheus(t *testing.T) {
 	}
 }
 
-// full returns metrics with everything that a node has.
-func full(*testing.T) *Metrics {
-	m := New(Build{Version: "v1"})
-	m.WatchLog(nil)
-	return m
-}
-
 func TestNoMetricsAreNoTrouble(t *testing.T) {
 	var m *Metrics
 	m.Observe(eventlog.NodeReady{})

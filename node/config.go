@@ -55,6 +55,9 @@ type Config struct {
 	Results *results.Hub
 	Log     *eventlog.Log
 
+	// Gauge, if set, has the node find out what only its metrics and its health tell.
+	Gauge *Gauge
+
 	// Hold, if set, is called before an actor handles a message and may keep it
 	// waiting, as a process that is stopped does. It is for tests.
 	Hold func()

@@ -14,6 +14,7 @@ import (
 	"leasehold/actors/tree"
 	"leasehold/eventlog"
 	"leasehold/heartbeat"
+	"leasehold/lease/cell"
 	"leasehold/redisevents"
 	"leasehold/redisstore"
 )
@@ -30,6 +31,10 @@ type Node struct {
 	system   *actor.ActorSystem
 	tree     *supervisor.Running
 
+	flights *cell.Set // polls
+	cells   *cell.Set // leases
+	gauges  gauges
+
 	leases  atomic.Int64
 	plan    atomic.Pointer[plan] // nil before the first one
 	failed  chan error
@@ -43,7 +48,10 @@ type Node struct {
 // for.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	n := &Node{cfg: cfg, ctx: ctx, cancel: cancel, failed: make(chan error, 1), left: make(chan struct{})}
+	n := &Node{
+		cfg: cfg, ctx: ctx, cancel: cancel, failed: make(chan error, 1), left: make(chan struct{}),
+		flights: cell.NewSet(), cells: cell.NewSet(),
+	}
 	n.makeParts()
 
 	n.firstBeat()
@@ -65,6 +73,10 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	n.running.Go(n.listen)
 	n.running.Go(func() { n.warnOfEviction(ctx) })
+	if cfg.Gauge != nil {
+		n.running.Go(n.feelPulse)
+		n.running.Go(n.lookForOverdue)
+	}
 	return n, nil
 }
 
@@ -150,6 +162,7 @@ func (n *Node) Fresh() bool { return n.heart == nil || n.heart.Fresh() }
 // when no lease is left, else why some may be; either way Close must follow.
 func (n *Node) Drain(ctx context.Context, grace time.Duration) error {
 	n.leave(ctx)
+	defer n.gauges.over.Store(true)
 	return n.tree.Drain(ctx, grace)
 }
 

@@ -36,6 +36,10 @@ func (n *Node) renewer() *actor.Props {
 		TTL: n.cfg.LeaseTTL, Interval: n.cfg.RenewInterval, Margin: n.cfg.Margin,
 		Log: n.cfg.Log, Report: n.report,
 	}
+	n.gauges.pairs.Add(1)
+	if n.cfg.Gauge != nil {
+		cfg.Batch = n.cfg.Gauge.Batch
+	}
 	if n.heart != nil {
 		cfg.Beat = n.heart.Beat
 	}
@@ -50,7 +54,7 @@ func (n *Node) membership() func(renewals *actor.PID) *actor.Props {
 	}
 	gate := semaphore.NewWeighted(int64(n.cfg.Concurrency))
 	deps := &poller.Deps{
-		Ledger: n.store, Poll: n.cfg.Poll, Gate: gate, Results: n.cfg.Results, Log: n.cfg.Log, Report: n.report,
+		Ledger: n.store, Poll: n.cfg.Poll, Gate: gate, Results: n.cfg.Results, Flights: n.flights, Log: n.cfg.Log, Report: n.report,
 	}
 	props := func(c poller.Config) *actor.Props { return poller.Props(deps, c) }
 	if n.cfg.Watcher != nil {
@@ -61,13 +65,17 @@ func (n *Node) membership() func(renewals *actor.PID) *actor.Props {
 
 func (n *Node) planner(renewals *actor.PID, child func(poller.Config) *actor.Props) *actor.Props {
 	holders := n.holders(renewals, child)
-	return membership.Props(membership.Config{
+	cfg := membership.Config{
 		Settings: n.settings(),
 		Context:  n.ctx, Store: n.store, Members: n.store, Source: n.store, Events: n.listener,
 		Holder:  func(c leaseholder.Config) *actor.Props { return leaseholder.Props(holders, c) },
 		Renewer: renewals, Log: n.cfg.Log, Report: n.report,
-		Owned: n.own, Planned: n.notePlan,
-	})
+		Owned: n.own, Planned: n.notePlan, Living: n.noteMembers,
+	}
+	if n.cfg.Gauge != nil {
+		cfg.Known = n.noteKnown
+	}
+	return membership.Props(cfg)
 }
 
 func (n *Node) keeper(renewals *actor.PID) *actor.Props {
@@ -84,7 +92,7 @@ func (n *Node) keeper(renewals *actor.PID) *actor.Props {
 
 func (n *Node) holders(renewals *actor.PID, child func(poller.Config) *actor.Props) *leaseholder.Deps {
 	return &leaseholder.Deps{
-		Context: n.ctx, Renewer: renewals, Poller: child, Log: n.cfg.Log, Report: n.report,
+		Context: n.ctx, Renewer: renewals, Poller: child, Cells: n.cells, Log: n.cfg.Log, Report: n.report,
 	}
 }
 

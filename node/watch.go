@@ -9,6 +9,9 @@ import (
 // listening says which events concern the fleet, and where they come from.
 func (n *Node) listening() redisevents.Config {
 	c := n.cfg.Listen
+	if n.cfg.Gauge != nil {
+		c.Lag = n.cfg.Gauge.Lag
+	}
 	c.Client, c.Keys, c.DB, c.Mode = n.cfg.Client, n.cfg.Keys, n.cfg.DB, n.cfg.Events
 	return c
 }
@@ -24,7 +27,7 @@ func (n *Node) Follow(limit int) *redisevents.Feed { return n.listener.Follow(li
 // taken too. It costs as long as it is open.
 func (n *Node) Watch(limit int) *Watch {
 	cfg := n.listening()
-	cfg.Takings, cfg.MaxQueue = true, 1 // the feed is what is read
+	cfg.Takings, cfg.MaxQueue, cfg.Lag = true, 1, nil // the feed is what is read
 	if cfg.Mode == redisevents.Require {
 		cfg.Mode = redisevents.Auto
 	}

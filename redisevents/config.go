@@ -56,6 +56,10 @@ type Config struct {
 	// Observer may be nil.
 	Observer Observer
 
+	// Lag, if set, hears how long each proof of life took from its publishing until it
+	// was heard. It must not block.
+	Lag func(time.Duration)
+
 	// MaxQueue is how many distinct events are held before the queue collapses
 	// into one Gap: 65,536.
 	MaxQueue int

@@ -11,6 +11,7 @@ import (
 // publishes, another hears.
 type pulse struct {
 	dead time.Duration
+	lag  func(time.Duration) // may be nil
 
 	mu      sync.Mutex
 	next    uint64
@@ -18,11 +19,12 @@ type pulse struct {
 	since   time.Time // when it was sent; zero: none is awaited
 	heardTo uint64    // all canaries below are heard
 	counted bool      // the server counted this subscription as a receiver
+	drawn   time.Time // when the last one was
 }
 
 // newPulse starts its numbers at first, so that a canary cannot be guessed.
-func newPulse(dead time.Duration, first uint64) *pulse {
-	return &pulse{dead: dead, next: first, heardTo: first}
+func newPulse(dead time.Duration, first uint64, lag func(time.Duration)) *pulse {
+	return &pulse{dead: dead, lag: lag, next: first, heardTo: first}
 }
 
 // draw returns the next canary's number and text.
@@ -31,6 +33,7 @@ func (p *pulse) draw() (n uint64, text string) {
 	defer p.mu.Unlock()
 	n = p.next
 	p.next++
+	p.drawn = time.Now()
 	return n, strconv.FormatUint(n, 10)
 }
 
@@ -61,6 +64,9 @@ func (p *pulse) heard(text string) {
 		return
 	}
 	p.heardTo = n + 1
+	if p.lag != nil && p.heardTo == p.next { // else when it was drawn is not known any more
+		p.lag(time.Since(p.drawn))
+	}
 	if n >= p.oldest {
 		p.since = time.Time{}
 	}

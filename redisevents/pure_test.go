@@ -239,7 +239,7 @@ func TestIdentity(t *testing.T) {
 func TestPulse(t *testing.T) {
 	g := gomega.NewWithT(t)
 	start := time.Now()
-	p := newPulse(time.Second, 100)
+	p := newPulse(time.Second, 100, nil)
 	g.Expect(p.stopped(start.Add(time.Hour))).To(gomega.BeFalse(), "nothing was sent")
 
 	n, text := p.draw()
@@ -270,7 +270,7 @@ func TestPulse(t *testing.T) {
 	// No longer counted: gone from that server. Never counted: means nothing.
 	n, _ = p.draw()
 	g.Expect(p.accepted(n, start, 0)).To(gomega.BeTrue())
-	g.Expect(newPulse(time.Second, 0).accepted(0, start, 0)).To(gomega.BeFalse())
+	g.Expect(newPulse(time.Second, 0, nil).accepted(0, start, 0)).To(gomega.BeFalse())
 }
 
 // A master found after the start took slots over: what it lost nobody knows.

@@ -43,7 +43,7 @@ func subscribe(ctx context.Context, c *redis.Client, cfg *Config, hear func(chan
 	s := &subscription{
 		ps:     c.Subscribe(ctx),
 		canary: canaryChannel(cfg.Keys, name),
-		pulse:  newPulse(cfg.Dead-cfg.Canary/2, first),
+		pulse:  newPulse(cfg.Dead-cfg.Canary/2, first, cfg.Lag),
 		hear:   hear,
 		ready:  make(chan struct{}),
 		done:   make(chan struct{}),

@@ -82,6 +82,7 @@ func (h *holderActor) handle(c actor.Context, message Message) {
 // start makes the cell, has it renewed, and makes the poller.
 func (h *holderActor) start(c actor.Context) {
 	h.cell, h.began = cell.New(h.deps.Context, h.cfg.Term), time.Now()
+	h.deps.Cells.Add(h.cell)
 	self := tree.Self(c)
 	ctx := h.cell.Context()
 	h.unhook = context.AfterFunc(ctx, func() { self.Send(&cellEnded{cause: context.Cause(ctx)}) })
@@ -154,6 +155,7 @@ func (h *holderActor) giveBack(c actor.Context) {
 // message, and would overtake the report if this actor stopped itself.
 func (h *holderActor) end(c actor.Context, released bool) {
 	h.ended = true
+	h.deps.Cells.Remove(h.cell)
 	if !released {
 		c.Send(h.deps.Renewer, &renewer.Untrack{Grant: h.cfg.Term.Grant})
 	}
@@ -170,6 +172,7 @@ func (h *holderActor) quit(c actor.Context) {
 		return
 	}
 	h.unhook()
+	h.deps.Cells.Remove(h.cell)
 	h.cell.Kill(errStopped)
 	h.machine.phase = over // the poller's end, which follows, gives nothing back
 	c.Send(h.deps.Renewer, &renewer.Untrack{Grant: h.cfg.Term.Grant})

@@ -10,6 +10,7 @@ import (
 	"leasehold/actors/tree"
 	"leasehold/eventlog"
 	"leasehold/lease"
+	"leasehold/lease/cell"
 	"leasehold/session"
 )
 
@@ -23,6 +24,8 @@ type Deps struct {
 	// Poller makes the props of a child that polls under a cell. It gets the messages
 	// of package poller, and [renewer.Suspended].
 	Poller func(poller.Config) *actor.Props
+	// Cells has those of all leases that are held. It may be nil.
+	Cells  *cell.Set
 	Log    *eventlog.Log
 	Report func(tree.Failure)
 }

@@ -35,6 +35,8 @@ type membershipActor struct {
 	stopping bool
 	drained  bool // was reported
 	owned    int  // as reported
+	members  int  // as reported
+	coverage coverage
 }
 
 // Receive implements actor.Actor.
@@ -96,10 +98,15 @@ func (a *membershipActor) handle(c actor.Context, message Message) {
 		// onTime follows every message.
 	case *reconcile:
 		a.reconcile(c)
+		a.tellKnown()
 	case *claimed:
 		a.machine.onOutcomes(m.outcomes, m.sent, now)
 	case *looked:
 		a.machine.onStatuses(m.statuses, now)
+		if a.cfg.Known != nil {
+			a.coverage.look(a.machine, m.statuses, now)
+			a.tellKnown()
+		}
 	case *planned:
 		if a.cfg.Planned != nil {
 			a.cfg.Planned(m.in.View, m.owners)
@@ -168,6 +175,10 @@ func (a *membershipActor) carryOut(c actor.Context) {
 	if n := len(a.machine.children); n != a.owned && a.cfg.Owned != nil {
 		a.owned = n
 		a.cfg.Owned(n)
+	}
+	if n := a.machine.fleet.size(); n != a.members && a.cfg.Living != nil {
+		a.members = n
+		a.cfg.Living(n)
 	}
 	if a.machine.drained() && !a.drained {
 		a.drained = true

@@ -54,6 +54,11 @@ type Config struct {
 	// Planned hears of each new plan: owners holds, for each session of the view, its
 	// node's index, or planner.None. It must not block, nor change either. It may be nil.
 	Planned func(view planner.View, owners []int32)
+	// Known hears, at each reconciliation and after each look at leases, what this node
+	// knows. It must not block. It may be nil, and costs nothing then.
+	Known func(Known)
+	// Living hears how many nodes live, on each change. It must not block. It may be nil.
+	Living func(nodes int)
 	// Holder makes the props of a leaseholder.
 	Holder func(leaseholder.Config) *actor.Props
 	// Renewer gets the messages of package renewer.

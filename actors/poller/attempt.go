@@ -126,6 +126,8 @@ func (a attempt) poll(ctx context.Context) (o Outcome) {
 	if !a.cell.Usable() { // the machine stood still since Redis answered
 		return Outcome{Class: Canceled, Err: cell.ErrExpired}
 	}
+	a.deps.Flights.Add(a.cell)
+	defer a.deps.Flights.Remove(a.cell)
 	return a.deps.Poll(ctx, Job{Session: a.session, Grant: a.grant()})
 }
 

@@ -60,6 +60,8 @@ type Deps struct {
 	Gate   Gate
 	// Results hears of results that were recorded or refused. It may be nil.
 	Results *results.Hub
+	// Flights has the cells under which polls are in flight. It may be nil.
+	Flights *cell.Set
 	Log     *eventlog.Log
 	// Report hears of panics. It may be nil.
 	Report func(tree.Failure)

@@ -26,6 +26,10 @@ type Config struct {
 	// BatchSize is the most leases in one call, Flights the most calls at once.
 	BatchSize, Flights int
 
+	// Batch, if set, hears how many leases each call was to renew, and how long it took.
+	// It may be called from any goroutine and must not block.
+	Batch func(leases int, took time.Duration)
+
 	Log    *eventlog.Log
 	Report func(tree.Failure)
 }

@@ -32,11 +32,16 @@ func (r *renewerActor) burst(c actor.Context, ttl time.Duration, chosen func(*tr
 	}
 	margin := Margin(ttl, r.cfg.TTL, r.cfg.Margin)
 	for batch := range slices.Chunk(due, r.cfg.BatchSize) {
-		ctx, store, slots := r.cfg.Context, r.cfg.Store, r.slots
+		ctx, store, slots, note := r.cfg.Context, r.cfg.Store, r.slots, r.cfg.Batch
 		tree.Async(c, func() any {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			return &renewed{ttl: ttl, batch: batch, verdicts: renew(ctx, store, batch, ttl, margin)}
+			began := time.Now()
+			verdicts := renew(ctx, store, batch, ttl, margin)
+			if note != nil {
+				note(len(batch), time.Since(began))
+			}
+			return &renewed{ttl: ttl, batch: batch, verdicts: verdicts}
 		})
 	}
 }

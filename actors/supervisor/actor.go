@@ -15,6 +15,8 @@ type (
 	remake struct{}
 	// kill stops the tree on purpose.
 	kill struct{}
+	// probe asks the pair whether it still handles messages.
+	probe struct{ renewer, membership func() }
 )
 
 // supervisorActor's fields belong to the actor's goroutine.
@@ -61,6 +63,8 @@ func (s *supervisorActor) Receive(c actor.Context) {
 			s.machine.drained = true
 			c.Stop(s.membership) // the renewer follows
 		}
+	case *probe:
+		s.probe(c, m)
 	case *membership.Fenced:
 		s.fenced = m.Fenced
 		s.pass(c, m)
@@ -73,6 +77,20 @@ func (s *supervisorActor) pass(c actor.Context, m membership.Message) {
 	if s.membership != nil {
 		c.Send(s.membership, m)
 	}
+}
+
+// probe asks the pair. One that is gone is on its way, and answers so.
+func (s *supervisorActor) probe(c actor.Context, m *probe) {
+	ask(c, s.renewer, m.renewer)
+	ask(c, s.membership, m.membership)
+}
+
+func ask(c actor.Context, pid *actor.PID, heard func()) {
+	if pid == nil {
+		heard()
+		return
+	}
+	c.Send(pid, &tree.Beat{Heard: heard})
 }
 
 // make starts a pair.

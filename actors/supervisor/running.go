@@ -55,6 +55,12 @@ func Start(cfg Config) (*Running, error) {
 // Tell passes a message to the membership actor, whichever is the present one.
 func (r *Running) Tell(m membership.Message) { r.root.Send(r.pid, m) }
 
+// Probe asks the pair whether it still handles messages: each calls its function when it
+// has come to the question. The functions must not block.
+func (r *Running) Probe(renewer, membership func()) {
+	r.root.Send(r.pid, &probe{renewer: renewer, membership: membership})
+}
+
 // Failed delivers the reason when the node can't go on.
 func (r *Running) Failed() <-chan error { return r.failed }
 

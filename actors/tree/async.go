@@ -27,6 +27,12 @@ func (m Mailbox) After(d time.Duration, message any) *time.Timer {
 	return time.AfterFunc(d, func() { m.root.Send(m.pid, message) })
 }
 
+// Beat asks an actor of the tree whether it still handles messages: see [Props].
+type Beat struct {
+	// Heard is called when its turn has come. It must not block.
+	Heard func()
+}
+
 // Async runs work beside the actor and sends its answer as a message. work must
 // capture values only, never the actor's context.
 func Async(c actor.Context, work func() any) {

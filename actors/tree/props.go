@@ -15,7 +15,8 @@ type Failure struct {
 	Stack  string
 }
 
-// Props returns the props of an actor that obeys the rules of this package.
+// Props returns the props of an actor that obeys the rules of this package, and answers
+// a [Beat] by itself.
 // report may be nil; it must not block.
 func Props(produce actor.Producer, report func(Failure)) *actor.Props {
 	return actor.PropsFromProducer(produce,
@@ -58,6 +59,10 @@ func guard(report func(Failure)) actor.ReceiverMiddleware {
 				}
 			}()
 			hold(c.ActorSystem())
+			if b, ok := envelope.Message.(*Beat); ok {
+				b.Heard()
+				return
+			}
 			next(c, envelope)
 		}
 	}

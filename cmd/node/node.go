@@ -48,6 +48,9 @@ func runNode(ctx context.Context, stop <-chan string, n nodeSpec) exitCode {
 		return exitUsage
 	}
 	defer func() { _ = client.Close() }() // nothing is left to lose
+	if hook := n.metrics.Redis(); hook != nil {
+		client.AddHook(hook)
+	}
 	if err := firstContact(ctx, stop, client); errors.Is(err, errStopped) {
 		return exitOK
 	} else if err != nil {
@@ -85,7 +88,8 @@ func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.Uni
 		return exitFailure
 	}
 	defer running.Close()
-	server.serve(running, client, n.leases(running, client), n.metrics.Handler())
+	n.metrics.WatchNode(running, out.Hub, client)
+	server.serve(running, client, n.leases(running, client), n.metrics)
 	n.log.Emit(eventlog.NodeReady{HTTPAddr: server.addr, Redis: n.cfg.Shown()["LEASEHOLD_REDIS_URL"]})
 
 	return n.await(ctx, stop, running, server, out)
@@ -150,6 +154,7 @@ func (n nodeSpec) assembly(client redis.UniversalClient, polls *httppoll.Client,
 		Poll:              n.pollFunc(polls),
 		Results:           out,
 		Log:               n.log,
+		Gauge:             n.metrics.Gauge(),
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"leasehold/config"
 	"leasehold/httpapi"
+	"leasehold/metrics"
 	"leasehold/node"
 )
 
@@ -61,7 +62,7 @@ func bind(ctx context.Context, cfg config.Config) (*server, error) {
 }
 
 // serve answers for the node from now on.
-func (s *server) serve(running *node.Node, client redis.UniversalClient, leases httpapi.Leases, metrics http.Handler) {
+func (s *server) serve(running *node.Node, client redis.UniversalClient, leases httpapi.Leases, m *metrics.Metrics) {
 	if s.listener == nil {
 		return
 	}
@@ -69,7 +70,9 @@ func (s *server) serve(running *node.Node, client redis.UniversalClient, leases 
 	leases.Watch = func(limit int) httpapi.Feed { return running.Watch(limit) }
 	leases.Follow = func(limit int) httpapi.Feed { return running.Follow(limit) }
 	s.http = &http.Server{
-		Handler:           httpapi.New(httpapi.Config{Ready: s.checks(running, client), Leases: &leases, Metrics: metrics}),
+		Handler: m.HTTP(httpapi.New(httpapi.Config{
+			Ready: s.checks(running, client), Live: alive(running), Leases: &leases, Metrics: m.Handler(),
+		})),
 		ReadTimeout:       requestLimit,
 		ReadHeaderTimeout: requestLimit,
 		WriteTimeout:      requestLimit,
@@ -119,6 +122,14 @@ func (s *server) checks(running *node.Node, client redis.UniversalClient) []http
 				return nil
 			}
 		}},
+	}
+}
+
+// alive are the conditions of being alive. None depends on Redis.
+func alive(running *node.Node) []httpapi.Check {
+	return []httpapi.Check{
+		{Name: "event loop", Probe: func(context.Context) error { return running.Moving() }},
+		{Name: "polls", Probe: func(context.Context) error { return running.Bounded() }},
 	}
 }
 

@@ -26,6 +26,7 @@ type Cell struct {
 	wallUntil time.Time // on the wall clock
 	renewed   time.Time // when the last accepted acquire or renewal was heard of
 	suspended bool
+	ended     time.Time // zero while the cell lives, or when its parent has ended
 	timer     *time.Timer
 }
 
@@ -62,6 +63,21 @@ func (c *Cell) Renewed() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.renewed
+}
+
+// Ended returns when the cell ended, as its process noticed; zero while it lives, and
+// for one that ended with its parent only.
+func (c *Cell) Ended() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
+}
+
+// trusted returns the deadline, and whether the cell has not ended.
+func (c *Cell) trusted() (until time.Time, alive bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.until, c.ctx.Err() == nil
 }
 
 // Usable reports whether a new poll may start now.
@@ -144,6 +160,14 @@ func (c *Cell) set(until time.Time) { c.until, c.wallUntil = until, c.wall(until
 func (c *Cell) end(cause error) {
 	c.timer.Stop()
 	c.cancel(cause)
+	c.noteEnd()
+}
+
+// noteEnd needs the lock.
+func (c *Cell) noteEnd() {
+	if c.ended.IsZero() {
+		c.ended = time.Now()
+	}
 }
 
 func (c *Cell) slept(now time.Time) bool {
@@ -162,4 +186,5 @@ func (c *Cell) ring() {
 		return
 	}
 	c.cancel(ErrExpired)
+	c.noteEnd()
 }
