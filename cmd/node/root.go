@@ -62,7 +62,7 @@ Without a command it runs one node.`,
 	}
 	// The flags of run work without its name too, but are listed there.
 	addSettingFlags(root, true)
-	root.AddCommand(run, a.demoCommand(), a.versionCommand())
+	root.AddCommand(run, a.demoCommand(), a.healthcheckCommand(), a.versionCommand())
 
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {

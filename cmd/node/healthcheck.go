@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"leasehold/config"
+)
+
+const (
+	// askLimit bounds the question of a health check; the node's own checks get a second.
+	askLimit = 3 * time.Second
+	// answerMost bounds what is shown of an answer, in bytes.
+	answerMost = 4 << 10
+)
+
+func (a *app) healthcheckCommand() *cobra.Command {
+	var ready bool
+	cmd := &cobra.Command{
+		Use:   "healthcheck",
+		Short: "Ask the node of this host whether it works",
+		Long: `Ask the node that LEASEHOLD_HTTP_ADDR names whether it works, by /healthz, and exit
+with 0 if it does and 1 if not. It is for images that have no curl. With --ready,
+/readyz is asked.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a.code = a.healthcheck(cmd.Context(), settingFlags(cmd), ready)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&ready, "ready", false, "ask whether the node is ready")
+	cmd.Flags().String("http-addr", "", "LEASEHOLD_HTTP_ADDR")
+	return cmd
+}
+
+func (a *app) healthcheck(ctx context.Context, flags map[string]string, ready bool) exitCode {
+	cfg, err := config.Load(a.environ, flags)
+	if err != nil {
+		fmt.Fprintf(a.stderr, "leasehold: settings can not be used:\n  %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+		return exitUsage
+	}
+	host, err := reachable(cfg.HTTPAddr)
+	if err != nil {
+		fmt.Fprintf(a.stderr, "leasehold: %s (%q): %v\n", httpAddrVar, cfg.HTTPAddr, err)
+		return exitUsage
+	}
+	path := "/healthz"
+	if ready {
+		path = "/readyz"
+	}
+	status, body, err := ask(ctx, "http://"+host+path)
+	switch {
+	case err != nil:
+		fmt.Fprintf(a.stderr, "leasehold: the node at %s does not answer: %v\n", host, err)
+		return exitFailure
+	case status != http.StatusOK:
+		fmt.Fprintf(a.stderr, "leasehold: %s of the node at %s is %d: %s\n", path, host, status, body)
+		return exitFailure
+	}
+	fmt.Fprintln(a.stdout, body)
+	return exitOK
+}
+
+// reachable returns where a server of this host that listens on addr can be asked.
+func reachable(addr string) (string, error) {
+	if addr == "" {
+		return "", errors.New("the node has no HTTP server")
+	}
+	host, port, err := net.SplitHostPort(addr)
+	switch {
+	case err != nil: // the settings were checked
+		return "", err
+	case port == "0":
+		return "", errors.New("the port that the node got is not known here; it logs it as http_addr")
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+		if ip != nil && ip.To4() == nil {
+			host = "::1"
+		}
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// ask gets a URL and returns what it answers. It follows no redirect and uses no proxy.
+func ask(ctx context.Context, url string) (status int, body string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return 0, "", err
+	}
+	client := http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = resp.Body.Close() }() // all that matters was read
+	text, err := io.ReadAll(io.LimitReader(resp.Body, answerMost))
+	if err != nil {
+		return 0, "", err
+	}
+	return resp.StatusCode, strings.TrimSpace(string(text)), nil
+}
