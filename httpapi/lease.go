@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"leasehold/eventlog"
+	"leasehold/fleetview"
 	"leasehold/lease"
 	"leasehold/session"
 )
@@ -20,21 +21,11 @@ type held struct {
 	ExpiresAt *stamp `json:"expires_at"`
 }
 
-// stamp is a time in RFC 3339 with milliseconds, UTC, rounded down.
-type stamp time.Time
+// stamp is a time as it is shown.
+type stamp = fleetview.Stamp
 
-// MarshalText implements [encoding.TextMarshaler].
-func (s stamp) MarshalText() ([]byte, error) {
-	return []byte(time.Time(s).UTC().Format("2006-01-02T15:04:05.000Z07:00")), nil
-}
-
-// after is the time so long after a request was sent: Redis counts from when it
-// arrived.
-func after(sent time.Time, d time.Duration) *stamp {
-	s := stamp(sent.Add(d))
-
-	return &s
-}
+// after is the time so long after a request was sent.
+func after(sent time.Time, d time.Duration) *stamp { return fleetview.After(sent, d) }
 
 func noSession(reason string) *problem {
 	return newProblem(http.StatusNotFound, "no such session", reason)
@@ -148,7 +139,7 @@ func (a *api) target(d session.Document) target {
 	if d.Raw == nil && d.Err == nil {
 		return target{fault: noSession(""), reason: "deleted", forget: true}
 	}
-	s, err := a.read(d)
+	s, err := a.rules().Read(d)
 	switch {
 	case err != nil:
 		return target{fault: noSession("its document can't be used: " + err.Error()), reason: "paused"}
@@ -161,17 +152,9 @@ func (a *api) target(d session.Document) target {
 	return target{ttl: a.TTL}
 }
 
-func (a *api) read(d session.Document) (session.Session, error) {
-	if d.Err != nil {
-		return session.Session{}, d.Err
-	}
-	if a.CheckID != nil {
-		if err := a.CheckID(d.ID); err != nil {
-			return session.Session{}, err
-		}
-	}
-
-	return session.Decode(d.ID, d.Raw, a.Defaults)
+// rules are those by which documents are judged.
+func (a *api) rules() fleetview.Rules {
+	return fleetview.Rules{Defaults: a.Defaults, CheckID: a.CheckID}
 }
 
 // release ends the holder's lease. What it does not hold it need not release, so

@@ -36,7 +36,7 @@ func (a *api) describe() ([]byte, error) {
 	r.Spec.SetHTTPBearerTokenSecurity(bearer, "", "The value of LEASEHOLD_API_TOKEN; needed where it is set.")
 	r.JSONSchemaReflector().AddTypeMapping(stamp{}, time.Time{})
 	r.DefaultOptions = append(r.DefaultOptions,
-		jsonschema.InterceptProp(required), nullable, jsonschema.InterceptNullability(either), jsonschema.StripDefinitionNamePrefix("Httpapi"))
+		jsonschema.InterceptProp(required), nullable, jsonschema.InterceptNullability(either), jsonschema.StripDefinitionNamePrefix("Httpapi", "Fleetview"))
 	for _, route := range a.routes {
 		if err := describeRoute(r, route); err != nil {
 			return nil, err

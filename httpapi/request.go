@@ -9,9 +9,10 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"leasehold/lease"
 )
 
 const (
@@ -46,7 +47,7 @@ func badHolder(holder string) string {
 		return "is not valid UTF-8"
 	case n > maxHolder:
 		return fmt.Sprintf("has %d characters, more than %d", n, maxHolder)
-	case instanceForm(holder):
+	case lease.InstanceForm(holder):
 		return "has the form of a node's instance ID"
 	}
 	for _, r := range holder {
@@ -57,24 +58,6 @@ func badHolder(holder string) string {
 	}
 
 	return ""
-}
-
-// instanceForm reports whether the holder looks like {name}-{digits}-{8 hex digits}.
-func instanceForm(holder string) bool {
-	rest, random := cutLast(holder)
-	name, boot := cutLast(rest)
-
-	return name != "" && boot != "" && strings.Trim(boot, "0123456789") == "" &&
-		len(random) == 8 && strings.Trim(random, "0123456789abcdef") == ""
-}
-
-// cutLast splits at the last dash.
-func cutLast(s string) (before, after string) {
-	if i := strings.LastIndexByte(s, '-'); i >= 0 {
-		return s[:i], s[i+1:]
-	}
-
-	return "", s
 }
 
 // readClaim reads a claim from the body.

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"net/http"
 	"slices"
+
+	"leasehold/fleetview"
 )
 
 // route is one path of the API, behind [version], with one method, and what the
@@ -174,7 +176,7 @@ type renewalAnswer struct {
 // shownSession is a session as it is under its ID.
 type shownSession struct {
 	SessionID string `json:"session_id"`
-	sessionView
+	fleetview.View
 }
 
 // listedSession is a session in a list: of one that is free to lease, where only those
@@ -183,16 +185,16 @@ type listedSession struct {
 	SessionID string `json:"session_id"`
 	Version   int64  `json:"version"`
 
-	Kind      string  `json:"kind,omitempty"`
-	Paused    bool    `json:"paused,omitempty"`
-	Problem   string  `json:"problem,omitempty"`
-	HolderID  *string `json:"holder_id" required:"false"`
-	HeldSince *stamp  `json:"held_since" required:"false"`
-	ExpiresAt *stamp  `json:"expires_at" required:"false"`
-	TTL       *int64  `json:"ttl_ms" required:"false"`
-	NextRun   *stamp  `json:"next_run" required:"false"`
-	LastRun   *run    `json:"last_run" required:"false"`
-	Failures  int     `json:"failures,omitempty"`
+	Kind      string         `json:"kind,omitempty"`
+	Paused    bool           `json:"paused,omitempty"`
+	Problem   string         `json:"problem,omitempty"`
+	HolderID  *string        `json:"holder_id" required:"false"`
+	HeldSince *stamp         `json:"held_since" required:"false"`
+	ExpiresAt *stamp         `json:"expires_at" required:"false"`
+	TTL       *int64         `json:"ttl_ms" required:"false"`
+	NextRun   *stamp         `json:"next_run" required:"false"`
+	LastRun   *fleetview.Run `json:"last_run" required:"false"`
+	Failures  int            `json:"failures,omitempty"`
 }
 
 // streamed is a body of server-sent events.

@@ -96,6 +96,9 @@ type Release struct {
 
 	// Forget drops the session's state too, since its document has gone.
 	Forget bool
+	// Forced says that not the holder asks: a poll of its may be in flight, and until
+	// that is over nobody begins another. It goes before Forget.
+	Forced bool
 }
 
 // Status is one lease as Redis has it.

@@ -87,7 +87,7 @@ func ensureFlags(ctx context.Context, c *redis.Client) (flagState, error) {
 	}, nil
 }
 
-func readFlags(ctx context.Context, c *redis.Client) (string, error) {
+func readFlags(ctx context.Context, c redis.Cmdable) (string, error) {
 	settings, err := c.ConfigGet(ctx, flagSetting).Result()
 	if err != nil {
 		return "", err

@@ -158,7 +158,7 @@ func (s *Store) Release(ctx context.Context, releases []lease.Release) []error {
 			c := &call{script: s.scripts.release}
 			for _, r := range releases[from:to] {
 				c.addKeys(s.leaseKeys(r.Session))
-				c.args = append(c.args, r.Holder, int64(r.Token), flag(r.Forget))
+				c.args = append(c.args, r.Holder, int64(r.Token), ending(r))
 			}
 
 			return c
@@ -181,6 +181,15 @@ func (s *Store) Release(ctx context.Context, releases []lease.Release) []error {
 	})
 
 	return out
+}
+
+// ending is what the script is told of a release beside its grant.
+func ending(r lease.Release) string {
+	if r.Forced {
+		return "forced"
+	}
+
+	return flag(r.Forget)
 }
 
 // Look reads who holds the leases: see [lease.Store].

@@ -2,19 +2,23 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"leasehold/cli"
 	"leasehold/config"
 )
 
 // app is the program without its process: all that comes from outside.
 type app struct {
 	environ []string
+	stdin   io.Reader
 	stdout  io.Writer
 	stderr  io.Writer
 	signals <-chan os.Signal
@@ -33,11 +37,23 @@ func (a *app) run(args []string) exitCode {
 	root.SetArgs(append([]string{}, args...)) // not nil: cobra would take os.Args
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	if err := root.ExecuteContext(a.context()); err != nil {
+	err := root.ExecuteContext(a.context())
+	if failed, ok := errors.AsType[*cli.Failure](err); ok {
+		return a.commandFailed(failed)
+	}
+	if err != nil {
 		fmt.Fprintf(a.stderr, "leasehold: %v\nSee 'leasehold --help'.\n", err)
 		return exitUsage
 	}
 	return a.code
+}
+
+// commandFailed tells why a command failed, if what it printed does not.
+func (a *app) commandFailed(f *cli.Failure) exitCode {
+	if f.Err != nil {
+		fmt.Fprintf(a.stderr, "leasehold: %s\n", strings.TrimSuffix(f.Error(), "\n"))
+	}
+	return exitCode(f.Code)
 }
 
 // context is where the program's contexts begin.
@@ -63,6 +79,7 @@ Without a command it runs one node.`,
 	// The flags of run work without its name too, but are listed there.
 	addSettingFlags(root, true)
 	root.AddCommand(run, a.demoCommand(), a.healthcheckCommand(), a.versionCommand())
+	root.AddCommand(cli.Commands(a.cliDeps())...)
 
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {

@@ -145,6 +145,29 @@ func releaseSpecs(run Runner) {
 		g.Expect(f.raw(ctx, g, "LLEN", f.Keys.Lease("s"))).To(Equal(int64(1)))
 		g.Expect(f.raw(ctx, g, "GET", f.Keys.State("t"))).To(Equal("x"))
 	})
+
+	it(run, "leaves the mark of a poll in flight where not the holder asks, so that nobody begins before its end", func(ctx context.Context, g Gomega, f *Fixture) {
+		slot := lease.Slot{Interval: short, Bound: 10 * time.Second}
+		old := f.take(ctx, g, "n1", "s", long)
+		start, err := f.Store.Begin(ctx, old, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(f.Store.Release(ctx, []lease.Release{{Grant: old, Forced: true}})[0]).To(Succeed())
+		g.Expect(f.raw(ctx, g, "EXISTS", f.Keys.Lease("s"))).To(Equal(int64(0)))
+		g.Expect(f.Store.Release(ctx, []lease.Release{{Grant: old, Forced: true}})[0]).To(MatchError(lease.ErrLost))
+		f.Sleep(slot.Interval + time.Millisecond) // due, were there no poll in flight
+
+		next := f.take(ctx, g, "n2", "s", long)
+		g.Expect(next.Token).To(Equal(old.Token + 1))
+		wait, err := f.Store.Begin(ctx, next, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(wait.Wait).To(BeNumerically(">", slot.Bound/2))
+		_, err = f.Store.Begin(ctx, old, slot)
+		g.Expect(err).To(MatchError(lease.ErrLost))
+		g.Expect(f.Store.Finish(ctx, old, lease.Result{OK: true, Started: start.At})).To(MatchError(lease.ErrLost))
+		began, err := f.Store.Begin(ctx, next, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(began.Wait).To(BeZero())
+	})
 }
 
 func lookSpecs(run Runner) {

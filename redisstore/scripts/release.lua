@@ -1,13 +1,16 @@
 -- release ends each lease that still holds.
 --
 -- KEYS  for each lease i: [2i-1] the lease key, [2i] its state hash
--- ARGV  for each lease i: [3i-2] holder, [3i-1] token, [3i] '1' to forget the state
+-- ARGV  for each lease i: [3i-2] holder, [3i-1] token, [3i] '1' to forget the state,
+--       'forced' where not the holder asks
 -- Returns for each lease 1 released, 0 not ours (any more), -1 a key has a
 --       foreign type.
 --
 -- Invariant: a lease of another holder or of another token is never touched, and
--- a state is forgotten only where no lease is left. Where the state with the token
--- has gone, the holder alone tells: nobody can have had the lease since.
+-- a state is forgotten only where no lease is left. Who is not the holder can't know
+-- that no poll is in flight: then its mark stays, and begin waits for it. Where the
+-- state with the token has gone, the holder alone tells: nobody can have had the lease
+-- since.
 local function release(lease, state, me, token, forget)
   local holder = redis.pcall('GET', lease)
   local s = redis.pcall('HMGET', state, 'version', 'busy')
@@ -18,7 +21,7 @@ local function release(lease, state, me, token, forget)
   if holder == me and (s[1] == token or not s[1]) then
     redis.call('DEL', lease)
     holder, released = false, 1
-    if s[2] == token then
+    if s[2] == token and forget ~= 'forced' then
       redis.call('HDEL', state, 'busy', 'busy_until', 'busy_max')
     end
   end

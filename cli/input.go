@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"leasehold/rediskey"
+	"leasehold/session"
+)
+
+// entry is one document of an input.
+type entry struct {
+	session.Document
+
+	line int
+}
+
+// fault is what is wrong with a line of an input.
+type fault struct {
+	line   int
+	reason string
+}
+
+// faults are all that is wrong with an input.
+type faults []fault
+
+// Error names all lines.
+func (all faults) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "nothing was written, since the input has %d faults:", len(all))
+	for _, f := range all {
+		fmt.Fprintf(&b, "\n  line %d: %s", f.line, f.reason)
+	}
+	return b.String()
+}
+
+// maxInput bounds what is read of an input, in bytes: it is held in memory.
+const maxInput = 1 << 30
+
+// readInput reads all of an input.
+func readInput(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	if err == nil && len(text) > maxInput {
+		return nil, fmt.Errorf("the input has more than %d MiB", maxInput>>20)
+	}
+	return text, err
+}
+
+// scanner finds the JSON values of an input: those of one list, or one after the
+// other, with the lines where they begin.
+type scanner struct {
+	text []byte
+	at   int // what is before it has been read
+	line int // of at
+	bad  faults
+}
+
+// values calls each with every value.
+func (s *scanner) values(each func(raw []byte, line int)) {
+	if trimmed := bytes.TrimLeft(s.text, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
+		s.list(each)
+		return
+	}
+	for s.skipSpace() {
+		dec := json.NewDecoder(bytes.NewReader(s.text[s.at:]))
+		var raw json.RawMessage
+		if dec.Decode(&raw) != nil {
+			s.broken()
+			continue
+		}
+		each(raw, s.line)
+		s.move(s.at + int(dec.InputOffset()))
+	}
+}
+
+// list reads the values of one list.
+func (s *scanner) list(each func(raw []byte, line int)) {
+	dec := json.NewDecoder(bytes.NewReader(s.text))
+	_, err := dec.Token() // the bracket
+	for err == nil && dec.More() {
+		var raw json.RawMessage
+		if err = dec.Decode(&raw); err == nil {
+			s.move(int(dec.InputOffset()) - len(raw))
+			each(raw, s.line)
+			s.move(int(dec.InputOffset()))
+		}
+	}
+	if err == nil {
+		_, err = dec.Token() // the end
+	}
+	if err == nil {
+		s.move(int(dec.InputOffset()))
+		if s.skipSpace() {
+			s.bad = append(s.bad, fault{s.line, "something stands behind the list"})
+		}
+		return
+	}
+	if s.skipSpace() && s.text[s.at] == ',' {
+		s.move(s.at + 1)
+		s.skipSpace()
+	}
+	s.bad = append(s.bad, fault{s.line, "from here on it is not valid JSON"})
+}
+
+// skipSpace goes to the next value; false: there is none.
+func (s *scanner) skipSpace() bool {
+	rest := bytes.TrimLeft(s.text[s.at:], " \t\r\n")
+	s.move(len(s.text) - len(rest))
+	return len(rest) > 0
+}
+
+func (s *scanner) move(to int) {
+	s.line += bytes.Count(s.text[s.at:to], []byte("\n"))
+	s.at = to
+}
+
+// broken notes a value that is no JSON, and goes on at the next line that begins with
+// an object.
+func (s *scanner) broken() {
+	s.bad = append(s.bad, fault{s.line, "is not valid JSON"})
+	if next := bytes.Index(s.text[s.at:], []byte("\n{")); next >= 0 {
+		s.move(s.at + next + 1)
+	} else {
+		s.move(len(s.text))
+	}
+}
+
+// documents reads the sessions of an input: objects with an ID. It returns all faults.
+func documents(text []byte, judge func(session.Document) error) ([]entry, faults) {
+	s := &scanner{text: text, line: 1}
+	var all []entry
+	seen := make(map[string]int)
+	s.values(func(raw []byte, line int) {
+		d, err := document(raw)
+		if err == nil {
+			err = judge(d)
+		}
+		if first, twice := seen[d.ID]; twice && err == nil {
+			err = fmt.Errorf("session %s is on line %d already", rediskey.Display(d.ID), first)
+		}
+		if err != nil {
+			s.bad = append(s.bad, fault{line, err.Error()})
+			return
+		}
+		seen[d.ID] = line
+		all = append(all, entry{Document: d, line: line})
+	})
+	return all, s.bad
+}
+
+// document takes the ID out of an object: session_id, or else id. What is left is the
+// document; an id beside a session_id is a field of its own.
+func document(raw []byte) (session.Document, error) {
+	for _, name := range []string{"session_id", "id"} {
+		id, ok := session.Field(raw, name)
+		if !ok {
+			continue
+		}
+		doc, err := session.Without(raw, name)
+		return session.Document{ID: id, Raw: doc}, err
+	}
+	if raw[0] != '{' {
+		return session.Document{}, errors.New("must be an object with an id and the fields of a document")
+	}
+	return session.Document{}, errors.New("has neither id nor session_id, which must be a string")
+}

@@ -1,0 +1,150 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"leasehold/lease"
+)
+
+type statusReply struct {
+	Healthy  bool           `json:"healthy"`
+	Problems []string       `json:"problems"`
+	Members  int            `json:"members"`
+	Sessions int            `json:"sessions"`
+	States   map[string]int `json:"states"`
+	Late     int            `json:"late"`
+	LateMS   int64          `json:"late_ms"`
+	Spread   int            `json:"spread"`
+	WorstTTL *int64         `json:"worst_ttl_ms"`
+	Worst    string         `json:"worst_session_id"`
+	Redis    struct {
+		URL     string `json:"url"`
+		Version string `json:"version"`
+	} `json:"redis"`
+	Events struct {
+		Flags   *string `json:"flags"`
+		Missing string  `json:"missing"`
+		Problem string  `json:"problem"`
+	} `json:"events"`
+}
+
+// status reads the status and its exit code.
+func (b *bench) status() (v statusReply, code int) {
+	b.t.Helper()
+	got := b.run("status", "-o", "json")
+	if err := json.Unmarshal([]byte(got.stdout), &v); err != nil || got.stderr != "" {
+		b.t.Fatalf("%v: %+v", err, got)
+	}
+	return v, got.code
+}
+
+func TestTheStatusOfAFleetThatWorks(t *testing.T) {
+	b := newBench(t)
+	if v, code := b.status(); code != 0 || !v.Healthy || v.Members != 0 || v.Sessions != 0 || v.WorstTTL != nil {
+		t.Errorf("nothing at all: exit %d, %+v", code, v)
+	}
+	first, second := b.node("a"), b.node("b")
+	for _, id := range []string{"s1", "s2", "s3", "s4"} {
+		b.put(id, `{"kind":"log"}`)
+	}
+	b.put("p", `{"kind":"log","paused":true}`)
+	b.put("x", `{"kind":"external"}`)
+	b.put("bad", `{`)
+	grants := b.lease(first, "s1", "s2", "s3")
+	b.lease(second, "s4")
+	b.lease("worker", "x")
+	b.poll(grants[0], lease.Result{Class: "timeout", Failures: 1, RetryAt: time.Now().Add(time.Second)})
+	b.rdb.PExpire(t.Context(), b.keys.Lease("s2"), 30*time.Second)
+	b.rdb.ConfigSet(t.Context(), "notify-keyspace-events", "KEA")
+	v, code := b.status()
+	want := map[string]int{"ok": 3, "failing": 1, "unleased": 0, "orphaned": 0, "api": 1, "external": 0, "paused": 1, "invalid": 1}
+	for state, n := range want {
+		if v.States[state] != n {
+			t.Errorf("%d are %s, want %d", v.States[state], state, n)
+		}
+	}
+	if code != 0 || !v.Healthy || len(v.Problems) != 0 || v.Members != 2 || v.Sessions != 7 || v.Spread != 2 || v.Late != 0 {
+		t.Errorf("exit %d, %+v", code, v)
+	}
+	if v.Worst != "s2" || v.WorstTTL == nil || *v.WorstTTL > 30_000 || *v.WorstTTL < 20_000 {
+		t.Errorf("the worst lease is %s with %v", v.Worst, v.WorstTTL)
+	}
+	if info := b.rdb.Info(t.Context(), "server").Val(); v.Redis.Version == "" || !strings.Contains(info, "redis_version:"+v.Redis.Version+"\r\n") {
+		t.Errorf("version %q", v.Redis.Version)
+	}
+	if v.Events.Flags == nil || *v.Events.Flags != "AKE" || v.Events.Missing != "" || v.Events.Problem != "" {
+		t.Errorf("events %+v", v.Events)
+	}
+}
+
+func TestWhatMakesAFleetUnhealthy(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare func(b *bench, node string)
+		says    string
+	}{
+		"a session that nobody has": {func(b *bench, _ string) { b.put("s2", `{"kind":"log"}`) }, "1 of 2 sessions is leased by nobody"},
+		"a lease of a node that is gone": {func(b *bench, _ string) {
+			b.put("s2", `{"kind":"log"}`)
+			b.lease("gone-1764288000123456789-0000000b", "s2")
+		}, "1 of 2 sessions is leased by a node that is gone"},
+		"a session that is not polled": {func(b *bench, _ string) {
+			b.rdb.HSet(b.t.Context(), b.keys.State("s1"), "due", time.Now().Add(-21*time.Second).UnixMilli())
+		}, "1 of 1 sessions is overdue by more than two intervals"},
+		"a session that was never polled": {func(b *bench, _ string) {
+			b.rdb.HSet(b.t.Context(), b.keys.State("s1"), "since", time.Now().Add(-21*time.Second).UnixMilli())
+		}, "overdue"},
+		"no node": {func(b *bench, node string) { _ = b.store.Leave(b.t.Context(), node) }, "no node is alive"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			node := b.node("a")
+			b.put("s1", `{"kind":"log"}`)
+			b.lease(node, "s1")
+			if v, code := b.status(); code != 0 || !v.Healthy {
+				t.Fatalf("before: exit %d, %+v", code, v)
+			}
+			test.prepare(b, node)
+			v, code := b.status()
+			if code != 1 || v.Healthy || !strings.Contains(strings.Join(v.Problems, "; "), test.says) {
+				t.Errorf("exit %d, %+v", code, v)
+			}
+			if got := b.run("status"); got.code != 1 || !strings.Contains(got.stdout, test.says) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestAStatusWithinTwoIntervalsIsNotLate(t *testing.T) {
+	b := newBench(t)
+	b.put("s1", `{"kind":"log"}`)
+	b.lease(b.node("a"), "s1")
+	b.rdb.HSet(t.Context(), b.keys.State("s1"), "due", time.Now().Add(-15*time.Second).UnixMilli())
+	if v, code := b.status(); code != 0 || v.Late != 0 {
+		t.Errorf("exit %d, %+v", code, v)
+	}
+}
+
+func TestTheStatusOfAServerThatTellsNothing(t *testing.T) {
+	b := newBench(t)
+	if err := b.rdb.Do(t.Context(), "ACL", "SETUSER", "default", "-info", "-config").Err(); err != nil {
+		t.Fatal(err)
+	}
+	v, code := b.status()
+	if code != 0 || v.Redis.Version != "" || v.Events.Flags != nil || !strings.Contains(v.Events.Problem, "NOPERM") {
+		t.Errorf("exit %d, %+v", code, v)
+	}
+}
+
+func TestTheStatusTable(t *testing.T) {
+	b := newBench(t)
+	b.everyState()
+	got := b.run("status")
+	golden(t, "status.txt", fixed(got.stdout))
+	if got.code != 1 {
+		t.Errorf("exit %d", got.code)
+	}
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"leasehold/cli/output"
+	"leasehold/fleetview"
+)
+
+// duration is how people read a time span: three figures or so.
+func duration(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Hour:
+		return d.Round(100 * time.Millisecond).String()
+	default:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+}
+
+// millis is a span in milliseconds, where there is one.
+func millis(ms *int64) string {
+	if ms == nil {
+		return ""
+	}
+	return duration(time.Duration(*ms) * time.Millisecond)
+}
+
+// moment is a time, where there is one.
+func moment(at *fleetview.Stamp) string {
+	if at == nil {
+		return ""
+	}
+	text, err := at.MarshalText()
+	if err != nil { // it has none
+		return ""
+	}
+	return string(text)
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func number[T int | int64](n T) string { return strconv.FormatInt(int64(n), 10) }
+
+// comparing orders by a number or text, nothing first.
+func comparing[T any, V cmp.Ordered](of func(T) V) func(a, b T) int {
+	return func(a, b T) int { return cmp.Compare(of(a), of(b)) }
+}
+
+// span orders what may be missing behind all that is not.
+func span(ms *int64) int64 {
+	if ms == nil {
+		return 1<<63 - 1
+	}
+	return *ms
+}
+
+// compact is a value as one line of JSON.
+func compact(v any) string {
+	line, err := json.Marshal(v)
+	if err != nil { // it was JSON
+		return ""
+	}
+	return string(line)
+}
+
+// stateColor says what to worry about.
+func stateColor(s fleetview.State) output.Color {
+	switch s {
+	case fleetview.OK, fleetview.API:
+		return output.Good
+	case fleetview.Failing, fleetview.Invalid:
+		return output.Warning
+	case fleetview.Unleased, fleetview.Orphaned:
+		return output.Bad
+	case fleetview.Paused, fleetview.External:
+		return output.Faint
+	}
+	return output.Plain
+}
+
+func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

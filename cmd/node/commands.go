@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+	"github.com/redis/go-redis/v9"
+
+	"leasehold/cli"
+	"leasehold/config"
+)
+
+// cliDeps are what the operator's commands need of the program.
+func (a *app) cliDeps() cli.Deps {
+	return cli.Deps{
+		Environ: a.environ, Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr,
+		Terminal: isTerminal(a.stdout), Progress: isTerminal(a.stderr),
+		Signals: a.signals, Connect: connect,
+	}
+}
+
+// connect returns a client of a Redis that has answered.
+func connect(ctx context.Context, cfg config.Config) (redis.UniversalClient, error) {
+	client, err := newRedis(cfg, "cli")
+	if err != nil {
+		return nil, err
+	}
+	if err := firstContact(ctx, nil, client); err != nil {
+		_ = client.Close() // nothing is left to lose
+		return nil, errors.New(strings.TrimPrefix(explainNoContact(cfg, err), "leasehold: "))
+	}
+	return client, nil
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}

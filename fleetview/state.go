@@ -1,0 +1,86 @@
+package fleetview
+
+import (
+	"time"
+
+	"leasehold/lease"
+	"leasehold/session"
+)
+
+// State says in one word how a session is.
+type State string
+
+// The states of sessions.
+const (
+	OK       State = "ok"       // leased by a node that is alive, its last poll succeeded
+	Failing  State = "failing"  // leased by a node that is alive, its last poll failed
+	Unleased State = "unleased" // nobody has its lease
+	Orphaned State = "orphaned" // its lease is that of a node without a heartbeat
+	API      State = "api"      // leased by a worker, over the lease API
+	External State = "external" // for workers alone, and none has its lease
+	Paused   State = "paused"
+	Invalid  State = "invalid" // its document, or a key of it, can't be used
+)
+
+// States returns all states, the ones to worry about first.
+func States() []State {
+	return []State{Unleased, Orphaned, Failing, Invalid, Paused, External, API, OK}
+}
+
+// lateIntervals is how many of its intervals a session may be overdue.
+const lateIntervals = 2
+
+// Nodes are those that are alive.
+type Nodes map[string]lease.Member
+
+// NodesOf returns the members by their instance IDs.
+func NodesOf(members []lease.Member) Nodes {
+	n := make(Nodes, len(members))
+	for _, m := range members {
+		n[m.Instance] = m
+	}
+	return n
+}
+
+// State judges a session.
+func (n Nodes) State(s Session) State {
+	holder := s.Lease.Holder
+	_, alive := n[holder]
+	switch {
+	case s.Problem != "":
+		return Invalid
+	case s.Spec.Paused:
+		return Paused
+	case holder == "" && s.Spec.Kind == session.External:
+		return External
+	case holder == "":
+		return Unleased
+	case !alive && !lease.InstanceForm(holder):
+		return API
+	case !alive:
+		return Orphaned
+	case s.Lease.Failures > 0:
+		return Failing
+	default:
+		return OK
+	}
+}
+
+// Late returns how long a session that nodes poll has been overdue at now, by the
+// clock of the Redis server; zero while that is no more than two intervals, or where it
+// is up to a worker.
+func (n Nodes) Late(s Session, now time.Time) time.Duration {
+	switch n.State(s) {
+	case OK, Failing, Unleased, Orphaned:
+	case API, External, Paused, Invalid:
+		return 0
+	}
+	due := s.Lease.Next
+	if due.IsZero() { // never polled: due when it was leased
+		due = s.Lease.Since
+	}
+	if late := now.Sub(due); !due.IsZero() && late > lateIntervals*s.Spec.Interval {
+		return late
+	}
+	return 0
+}

@@ -1,0 +1,120 @@
+package fleetview
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"leasehold/lease"
+)
+
+// Summary counts a fleet's sessions. Make it with [NewSummary], add all sessions, and
+// read it then. It is for one goroutine.
+type Summary struct {
+	// Members is how many nodes are alive, Sessions how many documents there are.
+	Members  int
+	Sessions int
+	States   map[State]int
+	// Late is how many are overdue by more than two intervals, Latest by how long the
+	// worst.
+	Late   int
+	Latest time.Duration
+	// Most and Least are what the nodes with most and fewest leases have.
+	Most, Least int
+	// Shortest is the least time that a lease has left, of Weakest; empty: no lease
+	// runs out.
+	Shortest time.Duration
+	Weakest  string
+	// Leases is how many sessions each node that is alive has.
+	Leases map[string]int
+
+	nodes Nodes
+	now   time.Time
+}
+
+// NewSummary begins to count at now, by the clock of the Redis server.
+func NewSummary(nodes Nodes, now time.Time) *Summary {
+	s := &Summary{
+		Members: len(nodes), States: make(map[State]int), Leases: make(map[string]int, len(nodes)),
+		nodes: nodes, now: now,
+	}
+	for name := range nodes {
+		s.Leases[name] = 0
+	}
+	return s
+}
+
+// Add counts sessions, each once.
+func (s *Summary) Add(sessions []Session) {
+	for _, one := range sessions {
+		s.Sessions++
+		state := s.nodes.State(one)
+		s.States[state]++
+		if late := s.nodes.Late(one, s.now); late > 0 {
+			s.Late, s.Latest = s.Late+1, max(s.Latest, late)
+		}
+		if state == Invalid || one.Lease.Holder == "" {
+			continue
+		}
+		if _, alive := s.nodes[one.Lease.Holder]; alive {
+			s.Leases[one.Lease.Holder]++
+		}
+		if left := one.Lease.Remaining; left != lease.NoExpiry && (s.Weakest == "" || left < s.Shortest) {
+			s.Shortest, s.Weakest = left, one.ID
+		}
+	}
+	s.Most, s.Least = 0, 0
+	if counts := slices.Sorted(maps.Values(s.Leases)); len(counts) > 0 {
+		s.Least, s.Most = counts[0], counts[len(counts)-1]
+	}
+}
+
+// Spread is how many more leases the fullest node has than the emptiest.
+func (s *Summary) Spread() int { return s.Most - s.Least }
+
+// Problems says why the fleet does not do its work; none: each session that is to be
+// polled by nodes, or has a worker, is held by who is alive, and none is late.
+func (s *Summary) Problems() []string {
+	var all []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{
+		{s.States[Unleased], "leased by nobody"},
+		{s.States[Orphaned], "leased by a node that is gone"},
+		{s.Late, "overdue by more than two intervals"},
+	} {
+		if p.n > 0 {
+			all = append(all, fmt.Sprintf("%d of %d sessions %s", p.n, s.Sessions, isOrAre(p.n)+" "+p.what))
+		}
+	}
+	if s.Members == 0 && len(all) > 0 {
+		all = slices.Insert(all, 0, "no node is alive")
+	}
+	return all
+}
+
+func isOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// Match finds the node that a person means: by its whole instance ID, or by the
+// beginning of one only. It returns the IDs that fit.
+func (n Nodes) Match(name string) []string {
+	if _, ok := n[name]; ok {
+		return []string{name}
+	}
+	var fits []string
+	for id := range n {
+		if strings.HasPrefix(id, name) {
+			fits = append(fits, id)
+		}
+	}
+	slices.Sort(fits)
+	return fits
+}

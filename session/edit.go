@@ -1,0 +1,131 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// member is one field of a document: its name, and where it and its value stand.
+type member struct {
+	name            string
+	from, value, to int
+}
+
+// members returns the fields of a document in their order, a field that is there twice
+// twice. It also returns where the closing brace stands.
+func members(raw []byte) (all []member, end int, err error) {
+	if _, err := parse(raw); err != nil {
+		return nil, 0, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := dec.Token(); err != nil { // the brace
+		return nil, 0, invalid("", "is not valid JSON")
+	}
+	for dec.More() {
+		from := int(dec.InputOffset())
+		name, err := dec.Token()
+		if err != nil {
+			return nil, 0, invalid("", "is not valid JSON")
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, 0, invalid("", "is not valid JSON")
+		}
+		to := int(dec.InputOffset())
+		// The comma before it and spaces belong to no field.
+		from += bytes.IndexByte(raw[from:], '"')
+		all = append(all, member{name: name.(string), from: from, value: to - len(value), to: to}) //nolint:errcheck,forcetypeassert // a field's name is a string
+	}
+
+	return all, bytes.LastIndexByte(raw, '}'), nil
+}
+
+// Field returns the text of a field; false if it is not there or no string.
+func Field(raw []byte, name string) (string, bool) {
+	doc, err := parse(raw)
+	if err != nil {
+		return "", false
+	}
+	var text *string
+	if json.Unmarshal(doc[name], &text) != nil || text == nil {
+		return "", false
+	}
+
+	return *text, true
+}
+
+// Without returns the document without a field, the others byte for byte.
+func Without(raw []byte, name string) ([]byte, error) {
+	all, _, err := members(raw)
+	if err != nil {
+		return nil, err
+	}
+	out := []byte{'{'}
+	for _, m := range all {
+		if m.name == name {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, raw[m.from:m.to]...)
+	}
+
+	return append(out, '}'), nil
+}
+
+// SetPaused returns the document with its session paused or not, all else byte for
+// byte. A document that is so already comes back as it is.
+func SetPaused(raw []byte, paused bool) ([]byte, error) {
+	all, end, err := members(raw)
+	if err != nil {
+		return nil, err
+	}
+	var flags []member
+	for _, m := range all {
+		if m.name == "paused" || m.name == "isPaused" {
+			flags = append(flags, m)
+		}
+	}
+	if is, err := pausedBy(raw); err != nil || is == paused {
+		return raw, err
+	}
+	if len(flags) == 0 {
+		field := `"paused":true`
+		if len(all) > 0 {
+			field = "," + field
+			end = all[len(all)-1].to // spaces stay before the brace
+		}
+
+		return concat(raw[:end], field, raw[end:]), nil
+	}
+	value := "false"
+	if paused {
+		value = "true"
+	}
+	out, at := []byte{}, 0
+	for _, f := range flags {
+		out = append(append(out, raw[at:f.value]...), value...)
+		at = f.to
+	}
+
+	return append(out, raw[at:]...), nil
+}
+
+// pausedBy reports whether the document pauses its session.
+func pausedBy(raw []byte) (bool, error) {
+	doc, err := parse(raw)
+	if err != nil {
+		return false, err
+	}
+	var s Session
+	err = readPaused(doc, &s, Defaults{})
+
+	return s.Paused, err
+}
+
+func concat(head []byte, middle string, tail []byte) []byte {
+	out := make([]byte, 0, len(head)+len(middle)+len(tail))
+
+	return append(append(append(out, head...), middle...), tail...)
+}
