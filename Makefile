@@ -75,7 +75,7 @@ fmt: $(LINT) ## format the code
 	$(LINT) fmt
 
 docs: ## write what is made from the code into docs/
-	WRITE_DOCS=1 go test -count=1 -run Documentation ./eventlog ./metrics
+	WRITE_DOCS=1 go test -count=1 -run Documentation ./eventlog ./metrics ./cmd/node
 
 redis: ## install redis-server where none is
 	@scripts/ensure-redis.sh

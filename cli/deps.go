@@ -66,6 +66,7 @@ func failure(err error) error {
 func Commands(d Deps) []*cobra.Command {
 	return []*cobra.Command{
 		d.statusCommand(), d.nodesCommand(), d.sessionsCommand(), d.leasesCommand(), d.explainCommand(), d.planCommand(),
+		d.configCommand(), manCommand(d.Stdout),
 	}
 }
 

@@ -92,6 +92,7 @@ func (f *fleet) addSessions(ctx context.Context, a addition, args []string) erro
 			replaced++
 		case unchanged:
 			same++
+		case absent:
 		}
 	}
 	fmt.Fprintf(f.Stdout, "%d %s, %d replaced, %d unchanged\n", len(todo)-replaced, verb, replaced, same)

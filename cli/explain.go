@@ -115,9 +115,28 @@ func (f *fleet) draft(ctx context.Context) (fleetview.Nodes, *fleetview.Draft, e
 	if err != nil {
 		return nil, nil, err
 	}
-	draft := fleetview.NewDraft(nodes.Names())
+	most, err := f.limits(ctx, nodes)
+	if err != nil {
+		return nil, nil, err
+	}
+	draft := fleetview.NewDraft(nodes, most)
 	err = f.reader.Each(ctx, func(some []fleetview.Session) error { draft.Add(some); return nil })
 	return nodes, draft, err
+}
+
+// limits reads the most that each node takes, as far as it has published that.
+func (f *fleet) limits(ctx context.Context, nodes fleetview.Nodes) (map[string]int, error) {
+	cards, err := f.store.Cards(ctx, nodes.Names())
+	if err != nil {
+		return nil, err
+	}
+	most := make(map[string]int)
+	for _, card := range cards {
+		if card != nil {
+			most[card.Instance] = card.MaxSessions
+		}
+	}
+	return most, nil
 }
 
 // explanation is what explain prints.

@@ -31,10 +31,14 @@ func addOutput(cmd *cobra.Command) *outputFlags {
 	flags.VarP(&o.format, "output", "o", "how to print: "+strings.Join(output.Formats(), ", "))
 	flags.BoolVar(&o.noHeaders, "no-headers", false, "print a table without the titles of its columns")
 	flags.StringVar(&o.sortBy, "sort-by", "", "column to sort by, such as ttl (default: the first)")
-	flags.BoolVar(&o.watch, "watch", false, "print again every 2 s, until Ctrl-C")
 	// It fails for unknown flags only, and this one has just been added.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(output.Formats(), cobra.ShellCompDirectiveNoFileComp))
 	return o
+}
+
+// watchable lets the command be repeated.
+func (o *outputFlags) watchable(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.watch, "watch", false, "print again every 2 s, until Ctrl-C")
 }
 
 func (o *outputFlags) options(d Deps) output.Options {

@@ -68,6 +68,7 @@ func (d Deps) load(cmd *cobra.Command) (config.Config, error) {
 func (d Deps) onFleet(cmd *cobra.Command, do work) *cobra.Command {
 	addSettings(cmd, shownFlags())
 	shown := addOutput(cmd)
+	shown.watchable(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, err := d.load(cmd)
 		if err != nil {

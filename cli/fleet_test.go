@@ -3,6 +3,7 @@ package cli_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -83,7 +84,7 @@ func TestLeasesAreListedAsRedisHasThem(t *testing.T) {
 			t.Errorf("%s: holder %s, want %s", l.SessionID, l.HolderID, got)
 		}
 		state := b.rdb.HGetAll(t.Context(), b.keys.State(l.SessionID)).Val()
-		if fmt.Sprint(l.Version) != state["version"] || l.HeldSince == nil || fmt.Sprint(l.HeldSince.UnixMilli()) != state["since"] {
+		if strconv.FormatInt(l.Version, 10) != state["version"] || l.HeldSince == nil || strconv.FormatInt(l.HeldSince.UnixMilli(), 10) != state["since"] {
 			t.Errorf("%s: %+v, want %v", l.SessionID, l, state)
 		}
 		left := b.rdb.PTTL(t.Context(), b.keys.Lease(l.SessionID)).Val()
@@ -172,7 +173,7 @@ func TestASessionIsExplained(t *testing.T) {
 	}
 	first, second := b.node("a"), b.node("b")
 	b.lease(first, "s1", "s2", "s3")
-	moved := ""
+	moved := 0
 	for _, id := range []string{"s1", "s2", "s3"} {
 		got := one[explainReply](b, "explain", id)
 		if got.HolderID == nil || *got.HolderID != first || got.Preferred == nil || len(got.Ranking) != 2 || got.State != "ok" {
@@ -187,7 +188,7 @@ func TestASessionIsExplained(t *testing.T) {
 			}
 		}
 		if *got.Preferred == second {
-			moved += id
+			moved++
 			if len(got.Obstacles) != 1 || !strings.Contains(got.Obstacles[0], first+" has its lease, and gives it up") ||
 				!strings.Contains(got.Reason, "more than its share of 2") {
 				t.Errorf("%s: %+v", id, got)
@@ -196,8 +197,8 @@ func TestASessionIsExplained(t *testing.T) {
 			t.Errorf("%s: %+v", id, got)
 		}
 	}
-	if len(moved) != 2 {
-		t.Errorf("%q should move, want one", moved)
+	if moved != 1 {
+		t.Errorf("%d should move, want one", moved)
 	}
 	for id, want := range map[string]string{
 		"paused": "it is paused", "ext": "it is external", "bad": "its document can't be used",
@@ -256,4 +257,35 @@ func TestAPlanWithoutANode(t *testing.T) {
 	}
 	b.fails(1, `no node "z" is alive`, "plan", "--without", "z")
 	b.fails(2, "--sort-by must be one of session, from, to", "plan", "--moves", "--sort-by", "gains")
+}
+
+func TestThePlanMindsCordonsAndLimits(t *testing.T) {
+	b := newBench(t)
+	nodes := []string{b.node("a"), b.node("b"), b.node("c"), b.node("d")}
+	ids := make([]string, 12)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("s%d", i)
+	}
+	b.sessions(ids...)
+	b.lease(nodes[0], ids[:4]...)
+	b.lease(nodes[1], ids[4:6]...)
+	for instance, c := range map[string]lease.Cordon{nodes[0]: lease.Drained, nodes[1]: lease.Cordoned} {
+		if err := b.store.SetCordon(t.Context(), instance, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.store.Publish(t.Context(), lease.Card{Instance: nodes[2], MaxSessions: 3}, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	shares := map[string]int{}
+	for _, n := range list[nodeReply](b, "nodes", "ls") {
+		shares[n.InstanceID] = n.Share
+	}
+	want := map[string]int{nodes[0]: 0, nodes[1]: 2, nodes[2]: 3, nodes[3]: 7}
+	if fmt.Sprint(shares) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", shares, want)
+	}
+	if got := b.ok("nodes", "ls"); !strings.Contains(got, "drained") || !strings.Contains(got, "cordoned") {
+		t.Error(got)
+	}
 }

@@ -205,3 +205,7 @@ func golden(t *testing.T, name, got string) {
 		t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
 	}
 }
+
+func streamArgs(stream, session, event string) *redis.XAddArgs {
+	return &redis.XAddArgs{Stream: stream, Values: []any{"session", session, "token", "1", "event", event}}
+}

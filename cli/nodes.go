@@ -8,6 +8,7 @@ import (
 
 	"leasehold/cli/output"
 	"leasehold/fleetview"
+	"leasehold/lease"
 )
 
 func (d Deps) nodesCommand() *cobra.Command {
@@ -23,6 +24,8 @@ type nodeRow struct {
 	// Leases is how many sessions it has, Share how many it should have.
 	Leases int `json:"leases"`
 	Share  int `json:"share"`
+	// Cordon is what an operator wants of it: nothing, cordoned or drained.
+	Cordon lease.Cordon `json:"cordon,omitempty"`
 }
 
 func nodeKind() output.Kind[nodeRow] {
@@ -45,6 +48,11 @@ func nodeKind() output.Kind[nodeRow] {
 				Text:    func(r nodeRow) string { return millis(r.TTL) },
 				Compare: comparing(func(r nodeRow) int64 { return span(r.TTL) }),
 			},
+			{
+				Title: "CORDON",
+				Text:  func(r nodeRow) string { return string(r.Cordon) },
+				Color: func(nodeRow) output.Color { return output.Warning },
+			},
 			{Title: "EXPIRES", Text: func(r nodeRow) string { return moment(r.ExpiresAt) }, Wide: true},
 		},
 	}
@@ -56,7 +64,7 @@ func (d Deps) listNodes() *cobra.Command {
 		Short: "List the nodes that are alive",
 		Long: `List the nodes that have a heartbeat: how many sessions each has, and how many it
 should have by the plan that the nodes make. Nodes may differ from that for a moment
-after a change, and where LEASEHOLD_MAX_SESSIONS limits one.`,
+after a change.`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, f *fleet, _ []string) error {
 		list, err := output.NewList(f.Stdout, f.out, nodeKind())
@@ -111,7 +119,7 @@ func (f *fleet) nodeRows(ctx context.Context) ([]nodeRow, fleetview.Nodes, error
 		left := nodes[s.Instance].Remaining
 		rows = append(rows, nodeRow{
 			InstanceID: s.Instance, ExpiresAt: fleetview.After(sent, left), TTL: new(left.Milliseconds()),
-			Leases: s.Has, Share: s.Share,
+			Leases: s.Has, Share: s.Share, Cordon: nodes[s.Instance].Cordon,
 		})
 	}
 	return rows, nodes, nil

@@ -18,7 +18,7 @@ func (d Deps) sessionsCommand() *cobra.Command {
 	return group("sessions", "List, show and edit sessions",
 		d.listSessions(), d.getSession(), d.addSessions(), d.removeSessions(),
 		d.pausing("pause", "Pause sessions", "paused", true), d.pausing("resume", "Resume sessions", "resumed", false),
-		d.runSession())
+		d.runSession(), d.sessionResults())
 }
 
 // sessionRow is a session as the commands show it: what the API shows, and its state.

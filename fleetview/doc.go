@@ -18,9 +18,9 @@
 //
 // # Not promised
 //
-// One moment: a lease, its token and its polls are of one, two sessions are not. What
-// a node keeps to itself, its limit and who it takes for full, is not in Redis; the
-// plan here knows nothing of it.
+// One moment: a lease, its token and its polls are of one, two sessions are not. Whom
+// a node takes for full at the moment is not in Redis; the plan here knows only the
+// limit that a node has published.
 //
 // # On failure
 //

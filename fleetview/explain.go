@@ -116,8 +116,11 @@ func obstacles(s Session, nodes Nodes, preferred string, now time.Time) []string
 }
 
 func unleased(nodes int, preferred string) string {
-	if nodes == 0 {
+	switch {
+	case nodes == 0:
 		return "no node is alive"
+	case preferred == "":
+		return "nobody has its lease, and no node may take it"
 	}
 	return "nobody has its lease; " + preferred + " should take it within a moment, unless it is full (LEASEHOLD_MAX_SESSIONS) or waits after a failure"
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"leasehold/lease"
 	"leasehold/planner"
 )
 
@@ -12,14 +13,18 @@ import (
 // and then ask for the plan. It is for one goroutine.
 type Draft struct {
 	view  planner.View
+	nodes Nodes
+	// most limits what nodes take by their settings.
+	most  map[string]int
 	index map[string]int32
 	at    map[string]int // of each session
 }
 
-// NewDraft begins with the nodes that count, by their instance IDs.
-func NewDraft(nodes []string) *Draft {
-	d := &Draft{index: make(map[string]int32, len(nodes)), at: make(map[string]int)}
-	for _, name := range slices.Sorted(slices.Values(nodes)) {
+// NewDraft begins with the nodes that are alive, and with the most that each takes by
+// its settings; one that is not named, or has 0, takes any number.
+func NewDraft(nodes Nodes, most map[string]int) *Draft {
+	d := &Draft{nodes: nodes, most: most, index: make(map[string]int32, len(nodes)), at: make(map[string]int)}
+	for _, name := range nodes.Names() {
 		d.index[name] = int32(len(d.view.Nodes)) //nolint:gosec // no fleet has that many nodes
 		d.view.Nodes = append(d.view.Nodes, planner.NewName(name))
 	}
@@ -54,48 +59,48 @@ type Plan struct {
 	share  []int
 }
 
-// Plan divides the sessions.
+// Plan divides the sessions. As for the nodes, a cordon goes before what a node's
+// settings allow it.
 func (d *Draft) Plan() *Plan {
-	p := &Plan{
-		draft: d, owners: planner.Assign(d.view),
-		has: make([]int, len(d.view.Nodes)), share: make([]int, len(d.view.Nodes)),
+	p := &Plan{draft: d, has: make([]int, len(d.view.Nodes)), share: make([]int, len(d.view.Nodes))}
+	for _, holder := range d.view.Present {
+		if holder != planner.None {
+			p.has[holder]++
+		}
 	}
-	for i, owner := range p.owners {
+	view := d.view
+	view.Most = make(map[int]int)
+	for i, n := range view.Nodes {
+		if most, limited := d.nodes[n.String()].Cordon.Most(p.has[i]); limited {
+			view.Most[i] = most
+		} else if most := d.most[n.String()]; most > 0 {
+			view.Most[i] = most
+		}
+	}
+	p.owners = planner.Assign(view)
+	for _, owner := range p.owners {
 		if owner != planner.None {
 			p.share[owner]++
-		}
-		if holder := d.view.Present[i]; holder != planner.None {
-			p.has[holder]++
 		}
 	}
 	return p
 }
 
-// Without returns the plan of the same sessions, held as they are, when a node of the
-// draft has gone.
+// Without returns the plan of the same sessions, held as they are, when nodes of the
+// draft have gone.
 func (d *Draft) Without(gone ...string) *Plan {
-	left := slices.DeleteFunc(d.names(), func(name string) bool { return slices.Contains(gone, name) })
-	rest := NewDraft(left)
+	left := maps.Clone(d.nodes)
+	maps.DeleteFunc(left, func(name string, _ lease.Member) bool { return slices.Contains(gone, name) })
+	rest := NewDraft(left, d.most)
 	rest.at, rest.view.Sessions = d.at, d.view.Sessions
 	rest.view.Present = make([]int32, len(d.view.Present))
 	for i, holder := range d.view.Present {
 		rest.view.Present[i] = planner.None
-		if holder == planner.None {
-			continue
-		}
-		if at, ok := rest.index[d.view.Nodes[holder].String()]; ok {
+		if at, ok := rest.index[d.name(holder)]; ok {
 			rest.view.Present[i] = at
 		}
 	}
 	return rest.Plan()
-}
-
-func (d *Draft) names() []string {
-	names := make([]string, len(d.view.Nodes))
-	for i, n := range d.view.Nodes {
-		names[i] = n.String()
-	}
-	return names
 }
 
 // Share is what a node has, and what it should have.

@@ -2,7 +2,6 @@ package fleetview
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +20,8 @@ type Summary struct {
 	// worst.
 	Late   int
 	Latest time.Duration
-	// Most and Least are what the nodes with most and fewest leases have.
+	// Most and Least are what the nodes with most and fewest leases have, of those that
+	// take some.
 	Most, Least int
 	// Shortest is the least time that a lease has left, of Weakest; empty: no lease
 	// runs out.
@@ -66,8 +66,14 @@ func (s *Summary) Add(sessions []Session) {
 		}
 	}
 	s.Most, s.Least = 0, 0
-	if counts := slices.Sorted(maps.Values(s.Leases)); len(counts) > 0 {
-		s.Least, s.Most = counts[0], counts[len(counts)-1]
+	var counts []int
+	for name, n := range s.Leases {
+		if s.nodes[name].Cordon == lease.Open { // others have less on purpose
+			counts = append(counts, n)
+		}
+	}
+	if len(counts) > 0 {
+		s.Least, s.Most = slices.Min(counts), slices.Max(counts)
 	}
 }
 

@@ -51,5 +51,36 @@ func (s *Store) Results(ctx context.Context, after string) (events []string, nex
 	return events, after, nil
 }
 
+// ResultEntry is a result in the stream.
+type ResultEntry struct {
+	// Position is where it stands.
+	Position, Session string
+	// Event is the result as an event in JSON.
+	Event string
+}
+
+// ResultsBefore returns up to count results before a position, the newest first; an
+// empty position is the stream's end. Fewer say that there are no more.
+func (s *Store) ResultsBefore(ctx context.Context, before string, count int) ([]ResultEntry, error) {
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	from := "+"
+	if before != "" {
+		from = "(" + before
+	}
+	found, err := s.client.XRevRangeN(ctx, s.opts.Stream, from, "-", int64(count)).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read the results: %w", err)
+	}
+	entries := make([]ResultEntry, len(found))
+	for i, m := range found {
+		entries[i].Position = m.ID
+		entries[i].Session, _ = m.Values["session"].(string)
+		entries[i].Event, _ = m.Values["event"].(string)
+	}
+
+	return entries, nil
+}
+
 // HasResults reports whether there is a stream.
 func (s *Store) HasResults() bool { return s.opts.Stream != "" }

@@ -23,8 +23,9 @@ func members(raw []byte) (all []member, end int, err error) {
 	}
 	for dec.More() {
 		from := int(dec.InputOffset())
-		name, err := dec.Token()
-		if err != nil {
+		token, err := dec.Token()
+		name, ok := token.(string)
+		if err != nil || !ok {
 			return nil, 0, invalid("", "is not valid JSON")
 		}
 		var value json.RawMessage
@@ -34,7 +35,7 @@ func members(raw []byte) (all []member, end int, err error) {
 		to := int(dec.InputOffset())
 		// The comma before it and spaces belong to no field.
 		from += bytes.IndexByte(raw[from:], '"')
-		all = append(all, member{name: name.(string), from: from, value: to - len(value), to: to}) //nolint:errcheck,forcetypeassert // a field's name is a string
+		all = append(all, member{name: name, from: from, value: to - len(value), to: to})
 	}
 
 	return all, bytes.LastIndexByte(raw, '}'), nil

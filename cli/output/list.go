@@ -32,7 +32,9 @@ type Column[T any] struct {
 // itself.
 type Kind[T any] struct {
 	// Name is the ID of one.
-	Name    func(T) string
+	Name func(T) string
+	// Compare is their order; nil: by name.
+	Compare func(a, b T) int
 	Columns []Column[T]
 }
 
@@ -46,6 +48,9 @@ func (k Kind[T]) Check(o Options) error {
 // order returns how to compare two things.
 func (k Kind[T]) order(o Options) (func(a, b T) int, error) {
 	byName := func(a, b T) int { return cmp.Compare(k.Name(a), k.Name(b)) }
+	if k.Compare != nil {
+		byName = k.Compare
+	}
 	if o.SortBy == "" {
 		return byName, nil
 	}

@@ -70,11 +70,10 @@ func (a *app) rootCommand() *cobra.Command {
 exactly one node at a time. Leases in Redis decide which.
 
 Without a command it runs one node.`,
-		Version:           build().version,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		RunE:              run.RunE,
+		Version:       build().version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          run.RunE,
 	}
 	// The flags of run work without its name too, but are listed there.
 	addSettingFlags(root, true)
