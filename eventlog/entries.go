@@ -33,6 +33,14 @@ func nodeEntries() []Entry {
 			fields(always("duration_ms")),
 		},
 		{
+			NodeSummary{}, in(Info),
+			"once a minute: how the node is, and what it did since the last one",
+			fields(always("leases"), always("ideal").note("leases that it should have by its plan"), always("members"), always("polls").note("that ended"),
+				always("failures"), always("delay_ms").note("the most that a poll began after its slot"),
+				always("remaining_ms").note("the least trust that is left in a lease"), opt("heartbeat").note("`fresh`, `late`"),
+				opt("events").note("`ok`, or why they can't be relied on")),
+		},
+		{
 			NodeCordoned{}, in(Info),
 			"an operator wants the node to take no more sessions",
 			fields(opt("reason").note("`cordoned`: it keeps what it has; `drained`: it gives that up too")),

@@ -61,6 +61,14 @@ var golden = []struct {
 		`{"level":"info","event":"node.unfenced","duration_ms":1.234}`,
 	},
 	{
+		eventlog.NodeSummary{
+			Leases: 3, Ideal: 4, Members: 2, Polls: 18, Failures: 1, Delay: 12 * time.Millisecond, Remaining: 18 * time.Second,
+			Events: "ok", Heartbeat: "fresh",
+		},
+		`{"level":"info","event":"node.summary","leases":3,"ideal":4,"members":2,"polls":18,"failures":1,"delay_ms":12,` +
+			`"remaining_ms":18000,"heartbeat":"fresh","events":"ok"}`,
+	},
+	{
 		eventlog.NodeCordoned{Reason: "drained"},
 		`{"level":"info","event":"node.cordoned","reason":"drained"}`,
 	},
@@ -290,7 +298,7 @@ func TestTheContractsEventsExistWithTheirLevels(t *testing.T) {
 		// Beyond the contract.
 		"poll.logged": "info", "poll.deferred": "warn", "key.foreign": "warn", "actor.failed": "error",
 		"redis.down": "warn", "redis.up": "info", "settings.warning": "warn", "result.dropped": "warn",
-		"node.cordoned": "info", "node.uncordoned": "info", "poll.skipped": "debug", "poll.canceled": "debug",
+		"node.summary": "info", "node.cordoned": "info", "node.uncordoned": "info", "poll.skipped": "debug", "poll.canceled": "debug",
 	}
 	for _, e := range eventlog.All() {
 		name, level, _ := eventlog.Describe(e)

@@ -116,6 +116,36 @@ func (NodeUncordoned) head() head {
 
 func (NodeUncordoned) fields(*line) {}
 
+// NodeSummary says once a minute how the node is and what it did since.
+type NodeSummary struct {
+	// Leases is how many the node holds, Ideal how many it should by its plan.
+	Leases, Ideal int
+	// Members counts the live nodes, this one included.
+	Members int
+	// Polls are those that ended since the last summary, Failures those that failed.
+	Polls, Failures int
+	// Delay is the most that a poll began after its slot since then.
+	Delay time.Duration
+	// Remaining is the least trust that is left in a lease.
+	Remaining time.Duration
+	// Events is ok, or why events can't be relied on; Heartbeat is fresh or late.
+	Events, Heartbeat string
+}
+
+func (NodeSummary) head() head { return head{Info, "node.summary", "how the node is"} }
+
+func (e NodeSummary) fields(l *line) {
+	l.num("leases", int64(e.Leases))
+	l.num("ideal", int64(e.Ideal))
+	l.num("members", int64(e.Members))
+	l.num("polls", int64(e.Polls))
+	l.num("failures", int64(e.Failures))
+	l.ms("delay_ms", e.Delay)
+	l.ms("remaining_ms", e.Remaining)
+	l.opt("heartbeat", e.Heartbeat)
+	l.opt("events", scrub(e.Events))
+}
+
 // RedisDown says that Redis stopped answering.
 type RedisDown struct{ Err error }
 

@@ -19,6 +19,7 @@ func (m *Metrics) observe(e eventlog.Event) bool {
 func uncounted(e eventlog.Event) bool {
 	switch e.(type) {
 	case eventlog.NodeStarting, eventlog.NodeReady, eventlog.NodeDraining, eventlog.NodeStopped: // what a scrape shows anyway
+	case eventlog.NodeSummary: // is made from what is counted
 	case eventlog.NodeCordoned, eventlog.NodeUncordoned: // an operator's own doing
 	case eventlog.NodeUnfenced, eventlog.RedisUp: // ends of what is counted by its beginning
 	case eventlog.SettingsWarning: // is for the one who sets them

@@ -21,7 +21,7 @@ type Metrics struct {
 	registry *prometheus.Registry
 
 	leases leaseMetrics
-	polls  pollMetrics
+	polls  *pollMetrics
 	fleet  fleetMetrics
 	lag    prometheus.Histogram
 	batch  prometheus.Histogram

@@ -180,3 +180,19 @@ func BenchmarkObserve(b *testing.B) {
 		})
 	}
 }
+
+func TestATallyIsOfWhatCameSinceTheLastOne(t *testing.T) {
+	m := New(Build{})
+	for _, e := range []eventlog.Event{
+		eventlog.PollStarted{Delay: 30 * time.Millisecond}, eventlog.PollStarted{Delay: 20 * time.Millisecond}, eventlog.PollStarted{Delay: -1},
+		eventlog.PollSucceeded{}, eventlog.PollFailed{Class: "timeout"}, eventlog.PollCanceled{},
+	} {
+		m.Observe(e)
+	}
+	if got, want := m.Tally(), (Tally{Polls: 2, Failures: 1, Delay: 30 * time.Millisecond}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := m.Tally(); got != (Tally{}) {
+		t.Errorf("%+v is left", got)
+	}
+}

@@ -34,10 +34,12 @@ type pollMetrics struct {
 	logged     prometheus.Counter
 	deferrals  prometheus.Counter
 	fenced     prometheus.Counter
+
+	tally tally
 }
 
-func (mk maker) polls() pollMetrics {
-	m := pollMetrics{
+func (mk maker) polls() *pollMetrics {
+	m := &pollMetrics{
 		started: mk.counter("polls_started_total", "Polls that Redis allowed and that began."),
 		delay: mk.histogram("poll_delay_seconds",
 			"How late polls began after the slot that they serve, first polls and retries aside.", upToAMinute()),
@@ -69,6 +71,7 @@ func (m *pollMetrics) observe(e eventlog.Event) bool {
 		m.allowed.Inc()
 		if e.Delay >= 0 {
 			m.delay.Observe(seconds(e.Delay))
+			m.tally.late(e.Delay)
 		}
 	case eventlog.PollSkipped:
 		m.skipped.inc(e.Reason)
@@ -79,9 +82,12 @@ func (m *pollMetrics) observe(e eventlog.Event) bool {
 		m.ended.inc(canceled)
 	case eventlog.PollSucceeded:
 		m.successes.Inc()
+		m.tally.polls.Add(1)
 		m.took.Observe(seconds(e.Duration))
 	case eventlog.PollFailed:
 		m.ended.inc(e.Class)
+		m.tally.polls.Add(1)
+		m.tally.failures.Add(1)
 		m.tookBad.Observe(seconds(e.Duration))
 	case eventlog.PollRecovered:
 		m.recoveries.Inc()

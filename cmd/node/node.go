@@ -92,6 +92,9 @@ func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.Uni
 	server.serve(running, client, n.leases(running, client), n.metrics)
 	n.log.Emit(eventlog.NodeReady{HTTPAddr: server.addr, Redis: n.cfg.Shown()["LEASEHOLD_REDIS_URL"]})
 
+	summaries, end := context.WithCancel(ctx)
+	defer end()
+	go n.summarize(summaries, running)
 	return n.await(ctx, stop, running, server, out)
 }
 
