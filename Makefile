@@ -20,7 +20,7 @@ MINUTES         ?=
 FLEETS          ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test fleet soak sim sim-mutants race lint bench fuzz fmt docs redis postgres python clean
+.PHONY: help build demo run test fleet soak sim sim-mutants race lint bench fuzz fmt docs redis postgres python promtool clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,8 +34,9 @@ demo: build ## show a whole fleet at work; needs nothing but Go
 run: build ## run one node; needs a Redis, see LEASEHOLD_REDIS_URL
 	./$(BIN) run $(ARGS)
 
-test: redis postgres python build ## run all tests; installs redis-server, PostgreSQL and Python where none is
+test: redis postgres python promtool build ## run all tests; installs redis-server, PostgreSQL and Python where none is
 	go test -timeout $(TIMEOUT) $(OTHERS)
+	go -C deploy/check test ./...
 	go test -timeout $(TIMEOUT) -p 1 $(FLEET)
 
 fleet: redis python ## run all trials on real processes, the long ones too
@@ -56,6 +57,7 @@ race: redis postgres python build ## run all tests with the race detector; needs
 
 lint: $(LINT) ## check style, imports and modules
 	go mod tidy -diff
+	go -C deploy/check mod tidy -diff
 	go vet ./...
 	$(LINT) config verify
 	$(LINT) run --allow-serial-runners
@@ -76,6 +78,7 @@ fmt: $(LINT) ## format the code
 
 docs: ## write what is made from the code into docs/
 	WRITE_DOCS=1 go test -count=1 -run Documentation ./eventlog ./metrics ./cmd/node
+	WRITE_DOCS=1 go -C deploy/check test -count=1 -run Documentation ./...
 
 redis: ## install redis-server where none is
 	@scripts/ensure-redis.sh
@@ -85,6 +88,9 @@ postgres: ## install PostgreSQL, for the tests of an example, where none is
 
 python: ## install Python, for the tests of an example, where none is
 	@scripts/ensure-python.sh
+
+promtool: ## unpack promtool, for the tests of the alert rules, where none is
+	@scripts/ensure-promtool.sh
 
 clean: ## remove what was built
 	rm -rf bin .bin
