@@ -155,16 +155,12 @@ func documents(text []byte, judge func(session.Document) error) ([]entry, faults
 // document takes the ID out of an object: session_id, or else id. What is left is the
 // document; an id beside a session_id is a field of its own.
 func document(raw []byte) (session.Document, error) {
-	for _, name := range []string{"session_id", "id"} {
-		id, ok := session.Field(raw, name)
-		if !ok {
-			continue
-		}
-		doc, err := session.Without(raw, name)
-		return session.Document{ID: id, Raw: doc}, err
-	}
 	if raw[0] != '{' {
 		return session.Document{}, errors.New("must be an object with an id and the fields of a document")
+	}
+	id, doc, found, err := session.Take(raw, "session_id", "id")
+	if found || err != nil {
+		return session.Document{ID: id, Raw: doc}, err
 	}
 	return session.Document{}, errors.New("has neither id nor session_id, which must be a string")
 }

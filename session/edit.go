@@ -41,27 +41,33 @@ func members(raw []byte) (all []member, end int, err error) {
 	return all, bytes.LastIndexByte(raw, '}'), nil
 }
 
-// Field returns the text of a field; false if it is not there or no string.
-func Field(raw []byte, name string) (string, bool) {
-	doc, err := parse(raw)
-	if err != nil {
-		return "", false
-	}
-	var text *string
-	if json.Unmarshal(doc[name], &text) != nil || text == nil {
-		return "", false
-	}
-
-	return *text, true
-}
-
-// Without returns the document without a field, the others byte for byte.
-func Without(raw []byte, name string) ([]byte, error) {
+// Take takes the first of the fields named that is there as a string out of a document,
+// and returns its text and the document without it, the other fields byte for byte. It
+// reports whether there was one; if not, the rest is nil.
+func Take(raw []byte, names ...string) (text string, rest []byte, found bool, err error) {
 	all, _, err := members(raw)
 	if err != nil {
-		return nil, err
+		return "", nil, false, err
 	}
-	out := []byte{'{'}
+	for _, name := range names {
+		var taken *string
+		for _, m := range all { // of several, the last counts
+			if m.name == name && json.Unmarshal(raw[m.value:m.to], &taken) != nil {
+				taken = nil
+			}
+		}
+		if taken != nil {
+			return *taken, without(raw, all, name), true, nil
+		}
+	}
+
+	return "", nil, false, nil
+}
+
+// without returns the document without a field.
+func without(raw []byte, all []member, name string) []byte {
+	out := make([]byte, 1, len(raw))
+	out[0] = '{'
 	for _, m := range all {
 		if m.name == name {
 			continue
@@ -72,7 +78,7 @@ func Without(raw []byte, name string) ([]byte, error) {
 		out = append(out, raw[m.from:m.to]...)
 	}
 
-	return append(out, '}'), nil
+	return append(out, '}')
 }
 
 // SetPaused returns the document with its session paused or not, all else byte for
