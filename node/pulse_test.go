@@ -17,7 +17,8 @@ func TestAnActorIsJudgedByQuestionsAndNotByTime(t *testing.T) {
 	}
 	answer()
 	second()
-	if p.ask(); p.stuck() {
+	p.ask()
+	if p.stuck() {
 		t.Error("what had answered is stuck")
 	}
 	for i := range deadAfter {
@@ -30,7 +31,8 @@ func TestAnActorIsJudgedByQuestionsAndNotByTime(t *testing.T) {
 		t.Error("it never answers, and is not stuck")
 	}
 	last := p.ask()
-	if last(); p.stuck() {
+	last()
+	if p.stuck() {
 		t.Error("it has answered, and is stuck")
 	}
 }
