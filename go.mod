@@ -23,6 +23,7 @@ require (
 	github.com/swaggest/openapi-go v0.2.60
 	github.com/yuin/gopher-lua v1.1.1
 	go.yaml.in/yaml/v3 v3.0.5
+	golang.org/x/crypto v0.57.0
 	golang.org/x/sync v0.25.0
 	pgregory.net/rapid v1.3.0
 )

@@ -107,8 +107,13 @@ type Config struct {
 	ResultWebhookSecretFile string
 
 	HTTPAddr     string // empty: no server
+	HTTPCertFile string
+	HTTPKeyFile  string
 	APIToken     Secret // of either variable; empty: none
 	APITokenFile string
+	APIUsersFile string
+	APIOpen      bool
+	PProf        bool
 	APIResource  string
 
 	LogLevel  eventlog.Level
@@ -135,5 +140,5 @@ func (c Config) Warnings() []string {
 	if c.ResultWebhookURL != "" && !slices.Contains(c.ResultSinks, SinkWebhook) {
 		all = append(all, "LEASEHOLD_RESULT_WEBHOOK_URL is set, but LEASEHOLD_RESULT_SINKS does not name webhook: nothing is sent")
 	}
-	return all
+	return append(all, c.httpWarnings()...)
 }

@@ -96,6 +96,8 @@ func TestEveryVariableReachesItsField(t *testing.T) {
 		"LEASEHOLD_RESULT_WEBHOOK_SECRET": signing,
 		"LEASEHOLD_HTTP_ADDR":             ":0",
 		"LEASEHOLD_API_TOKEN":             "t0ken",
+		"LEASEHOLD_API_OPEN":              "1",
+		"LEASEHOLD_PPROF":                 "true",
 		"LEASEHOLD_API_RESOURCE":          "scenes",
 		"LEASEHOLD_LOG_LEVEL":             "debug",
 		"LEASEHOLD_LOG_FORMAT":            "console",
@@ -112,7 +114,7 @@ func TestEveryVariableReachesItsField(t *testing.T) {
 		ResultStream: "out", ResultMaxLen: 17, HTTPAddr: ":0",
 		ResultSinks:      []config.ResultSink{config.SinkWebhook, config.SinkStdout},
 		ResultWebhookURL: "https://h/in?k=v", ResultWebhookSecret: signing,
-		APIToken: "t0ken", APIResource: "scenes", LogLevel: eventlog.Debug, LogFormat: eventlog.Console,
+		APIToken: "t0ken", APIOpen: true, PProf: true, APIResource: "scenes", LogLevel: eventlog.Debug, LogFormat: eventlog.Console,
 	}
 	var environ []string
 	for name, value := range set {
@@ -199,6 +201,10 @@ func TestEachRule(t *testing.T) {
 		{"LEASEHOLD_API_TOKEN_FILE=" + dir, `LEASEHOLD_API_TOKEN_FILE="` + dir + `": must be a readable file: is a directory`},
 		{"LEASEHOLD_API_TOKEN_FILE=" + dir + "/no", `LEASEHOLD_API_TOKEN_FILE="` + dir + `/no": must be a readable file: no such file or directory`},
 		{"LEASEHOLD_API_TOKEN_FILE=" + empty, `LEASEHOLD_API_TOKEN_FILE="` + empty + `": must hold one token of printable ASCII without spaces`},
+		{"LEASEHOLD_API_USERS_FILE=" + dir + "/no", `LEASEHOLD_API_USERS_FILE="` + dir + `/no": must be a readable file of users: no such file or directory`},
+		{"LEASEHOLD_API_USERS_FILE=" + empty, `LEASEHOLD_API_USERS_FILE="` + empty + `": must be a readable file of users: names no user`},
+		{"LEASEHOLD_API_OPEN=yes", `LEASEHOLD_API_OPEN="yes": must be true or false`},
+		{"LEASEHOLD_HTTP_KEY_FILE=/x", `LEASEHOLD_HTTP_KEY_FILE="/x": needs LEASEHOLD_HTTP_CERT_FILE`},
 		{"LEASEHOLD_API_RESOURCE=Scenes", `LEASEHOLD_API_RESOURCE="Scenes": must be a plural of lower-case letters that ends with s, such as scenes`},
 		{"LEASEHOLD_API_RESOURCE=nodes", `LEASEHOLD_API_RESOURCE="nodes": must be none of the API's own names`},
 		{"LEASEHOLD_LOG_LEVEL=trace", `LEASEHOLD_LOG_LEVEL="trace": must be one of debug, info, warn, error`},
@@ -356,6 +362,28 @@ func TestAShortDrainIsAWarning(t *testing.T) {
 	w := load(t, "LEASEHOLD_DRAIN_TIMEOUT=5s").Warnings()
 	if len(w) != 1 || !strings.HasPrefix(w[0], "LEASEHOLD_DRAIN_TIMEOUT (5s)") {
 		t.Errorf("warnings %v", w)
+	}
+}
+
+func TestAServerThatOthersReachIsWarnedOf(t *testing.T) {
+	const open, token = "LEASEHOLD_API_OPEN=true", "LEASEHOLD_API_TOKEN=t"
+	for environ, want := range map[string]string{
+		"LEASEHOLD_HTTP_ADDR=:80":                                  "the API is refused there",
+		"LEASEHOLD_HTTP_ADDR=0.0.0.0:80":                           "the API is refused there",
+		"LEASEHOLD_HTTP_ADDR=[::]:80":                              "the API is refused there",
+		"LEASEHOLD_HTTP_ADDR=node1:80":                             "the API is refused there",
+		"LEASEHOLD_HTTP_ADDR=0.0.0.0:80 " + open:                   "everybody may take leases",
+		"LEASEHOLD_HTTP_ADDR=0.0.0.0:80 " + token:                  "",
+		"LEASEHOLD_HTTP_ADDR=0.0.0.0:80 x=y " + token + " " + open: "has no effect",
+		"LEASEHOLD_HTTP_ADDR=127.0.0.2:80":                         "",
+		"LEASEHOLD_HTTP_ADDR=[::1]:80":                             "",
+		"LEASEHOLD_HTTP_ADDR=localhost:80":                         "",
+		"LEASEHOLD_HTTP_ADDR=":                                     "",
+	} {
+		w := load(t, strings.Fields(environ)...).Warnings()
+		if want == "" && len(w) > 0 || want != "" && (len(w) != 1 || !strings.Contains(w[0], want)) {
+			t.Errorf("%s: %q, want %q", environ, w, want)
+		}
 	}
 }
 

@@ -55,6 +55,19 @@ func text[S ~string](v Var, field func(*Config) *S, check func(string) error) Va
 	return v
 }
 
+func boolean(v Var, field func(*Config) *bool) Var {
+	v.set = func(c *Config, s string) error {
+		b, err := strconv.ParseBool(s)
+		if err != nil {
+			return errors.New("must be true or false")
+		}
+		*field(c) = b
+		return nil
+	}
+	v.get = func(c *Config) string { return strconv.FormatBool(*field(c)) }
+	return v
+}
+
 // secret is a text that is never shown.
 func secret(v Var, field func(*Config) *Secret, check func(string) error) Var {
 	v.Secret = true

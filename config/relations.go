@@ -49,6 +49,7 @@ func (l *loader) relate() {
 	l.relateKeys()
 	l.relateSinks()
 	l.relateRedisTLS()
+	l.relateHTTP()
 }
 
 // half: an interval must fit twice into its TTL, so that one loss is no loss.

@@ -202,11 +202,31 @@ func outputVars() []Var {
 			Name: "LEASEHOLD_HTTP_ADDR", Default: "127.0.0.1:8080", EmptyCounts: true,
 			Meaning: "set but empty: no HTTP server; port 0: any free port. Not set and 8080 taken: any free port",
 		}, func(c *Config) *string { return &c.HTTPAddr }, checkAddr),
+		text(Var{
+			Name:    "LEASEHOLD_HTTP_CERT_FILE",
+			Meaning: "certificate of the HTTP server, PEM, which then speaks TLS only; read again when it changes",
+		}, func(c *Config) *string { return &c.HTTPCertFile }, anything),
+		text(Var{
+			Name:    "LEASEHOLD_HTTP_KEY_FILE",
+			Meaning: "its key, PEM",
+		}, func(c *Config) *string { return &c.HTTPKeyFile }, anything),
 		tokenVar(),
 		text(Var{
 			Name:    "LEASEHOLD_API_TOKEN_FILE",
 			Meaning: "file that holds the bearer token",
 		}, func(c *Config) *string { return &c.APITokenFile }, anything),
+		text(Var{
+			Name:    "LEASEHOLD_API_USERS_FILE",
+			Meaning: "users who may come with a password (basic auth) instead: lines as `htpasswd -B` writes them",
+		}, func(c *Config) *string { return &c.APIUsersFile }, anything),
+		boolean(Var{
+			Name: "LEASEHOLD_API_OPEN", Default: "false",
+			Meaning: "`true`: without token and users, everybody who can connect may use the API, from anywhere",
+		}, func(c *Config) *bool { return &c.APIOpen }),
+		boolean(Var{
+			Name: "LEASEHOLD_PPROF", Default: "false",
+			Meaning: "`true`: `/debug/pprof/` for those who may use the API",
+		}, func(c *Config) *bool { return &c.PProf }),
 		text(Var{
 			Name:    "LEASEHOLD_API_RESOURCE",
 			Meaning: "one more resource name for the lease API, such as `scenes`",

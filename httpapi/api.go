@@ -49,6 +49,12 @@ type Leases struct {
 	// Loopback says that the server listens there.
 	Token    string
 	Loopback bool
+	// Users may come with a password instead; nil: none.
+	Users Users
+	// Open lets everybody in, from everywhere, where there is neither token nor users.
+	Open bool
+	// Profiles serves those of package net/http/pprof to who may use the API.
+	Profiles bool
 	// Resource is one more name of the sessions, such as scenes; empty: none.
 	Resource string
 	Log      *eventlog.Log
@@ -95,7 +101,7 @@ func newAPI(l Leases, ready []Check) *api {
 	a := &api{
 		Leases: l,
 		ready:  ready,
-		guard:  guard{token: l.Token, loopback: l.Loopback, origins: http.NewCrossOriginProtection()},
+		guard:  guard{token: l.Token, users: l.Users, loopback: l.Loopback, open: l.Open, origins: http.NewCrossOriginProtection()},
 		work:   make(queue, workAtOnce),
 		lists:  make(queue, listsAtOnce),
 	}
@@ -142,11 +148,7 @@ func (a *api) answer(w http.ResponseWriter, r *http.Request) (got answer) {
 			got = refuse(newProblem(http.StatusInternalServerError, errInternal.Error(), ""))
 		}
 	}()
-	if p := a.guard.check(r); p != nil {
-		if p.Status == http.StatusUnauthorized {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-		}
-
+	if p := a.guard.admit(w, r); p != nil {
 		return refuse(p)
 	}
 	c := &call{Request: r, writer: w}

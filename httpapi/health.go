@@ -58,6 +58,9 @@ func New(cfg Config) http.Handler {
 	}
 	leases := newAPI(*cfg.Leases, cfg.Ready)
 	leases.openAPI(mux)
+	if cfg.Leases.Profiles {
+		leases.profiles(mux)
+	}
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A ServeMux would clean the path, and lead a/../b elsewhere.

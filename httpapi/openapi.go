@@ -17,6 +17,7 @@ var docsPage []byte
 
 const (
 	bearer      = "bearer"
+	basic       = "basic"
 	description = "Leases of sessions for workers in any language, and the state of the fleet. " +
 		"Errors are problem documents (RFC 9457). 503 means unknown, not free: try again after Retry-After. " +
 		"A HEAD request is answered wherever GET is."
@@ -34,6 +35,7 @@ func (a *api) describe() ([]byte, error) {
 	r := openapi31.NewReflector()
 	r.Spec.Info.WithTitle("Leasehold").WithVersion("1").WithDescription(a.description())
 	r.Spec.SetHTTPBearerTokenSecurity(bearer, "", "The value of LEASEHOLD_API_TOKEN; needed where it is set.")
+	r.Spec.SetHTTPBasicSecurity(basic, "A name and password of LEASEHOLD_API_USERS_FILE; they do instead of the token.")
 	r.JSONSchemaReflector().AddTypeMapping(stamp{}, time.Time{})
 	r.DefaultOptions = append(r.DefaultOptions,
 		jsonschema.InterceptProp(required), nullable, jsonschema.InterceptNullability(either), jsonschema.StripDefinitionNamePrefix("Httpapi", "Fleetview"))
@@ -91,6 +93,7 @@ func describeRoute(r *openapi31.Reflector, route route) error {
 	op.SetID(route.name)
 	op.SetSummary(route.summary)
 	op.AddSecurity(bearer)
+	op.AddSecurity(basic)
 	if route.in != nil {
 		op.AddReqStructure(route.in)
 	}

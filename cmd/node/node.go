@@ -179,6 +179,8 @@ func (n nodeSpec) leases(running *node.Node, client redis.UniversalClient) httpa
 		Defaults: session.Defaults{Interval: cfg.PollInterval, Timeout: cfg.PollTimeout},
 		CheckID:  idCheck(cfg.SessionIDFormat),
 		Token:    string(cfg.APIToken),
+		Open:     cfg.APIOpen,
+		Profiles: cfg.PProf,
 		Resource: cfg.APIResource,
 		Log:      n.log,
 		Recheck:  cfg.ReconcileInterval,

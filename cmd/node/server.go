@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -41,6 +42,8 @@ type server struct {
 	addr     string // as bound; empty: none
 	listener net.Listener
 	http     *http.Server
+	tls      *tls.Config // nil: not encrypted
+	users    httpapi.Users
 
 	// stop is closed when the node is about to stop.
 	stop chan struct{}
@@ -52,6 +55,17 @@ func bind(ctx context.Context, cfg config.Config) (*server, error) {
 	s := &server{stop: make(chan struct{})}
 	if cfg.HTTPAddr == "" {
 		return s, nil
+	}
+	var err error
+	if s.tls, err = cfg.HTTPTLS(); err != nil { // it was sound when the settings were read
+		return nil, fmt.Errorf("LEASEHOLD_HTTP_CERT_FILE can not be used: %w", err)
+	}
+	users, err := cfg.APIUsers()
+	if err != nil {
+		return nil, fmt.Errorf("LEASEHOLD_API_USERS_FILE can not be used: %w", err)
+	}
+	if users != nil {
+		s.users = users
 	}
 	listener, err := listen(ctx, cfg)
 	if err != nil {
@@ -66,6 +80,7 @@ func (s *server) serve(running *node.Node, client redis.UniversalClient, leases 
 	if s.listener == nil {
 		return
 	}
+	leases.Users = s.users
 	leases.Loopback, leases.Stop = onLoopback(s.listener.Addr()), s.stop
 	leases.Watch = func(limit int) httpapi.Feed { return running.Watch(limit) }
 	leases.Follow = func(limit int) httpapi.Feed { return running.Follow(limit) }
@@ -81,7 +96,12 @@ func (s *server) serve(running *node.Node, client redis.UniversalClient, leases 
 		// It would write text between our lines, about what clients did wrong.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
-	go func() { _ = s.http.Serve(s.listener) }() // ends by close; health is then asked in vain
+	run := s.http.Serve
+	if s.tls != nil {
+		s.http.TLSConfig = s.tls
+		run = func(l net.Listener) error { return s.http.ServeTLS(l, "", "") }
+	}
+	go func() { _ = run(s.listener) }() // ends by close; health is then asked in vain
 }
 
 // listen binds the address. Where the default's port is taken, by another node of
