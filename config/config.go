@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -95,6 +96,7 @@ type Config struct {
 	PollConcurrency int
 	PollMaxBody     int64 // bytes
 	MaxSessions     int   // 0: no limit
+	DenyTargets     []netip.Prefix
 
 	DrainTimeout time.Duration
 

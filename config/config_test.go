@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -39,7 +40,7 @@ func TestNothingSetGivesTheDefaults(t *testing.T) {
 		HeartbeatTTL: 30 * time.Second, HeartbeatInterval: 10 * time.Second,
 		ReconcileInterval: 10 * time.Second, KeyspaceEvents: config.EventsAuto,
 		PollInterval: 10 * time.Second, PollTimeout: 5 * time.Second,
-		PollConcurrency: 256, PollMaxBody: 1 << 20, MaxSessions: 0, DrainTimeout: 25 * time.Second,
+		PollConcurrency: 256, PollMaxBody: 1 << 20, DenyTargets: nets("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128"), MaxSessions: 0, DrainTimeout: 25 * time.Second,
 		ResultStream: "poll:results", ResultMaxLen: 100_000, HTTPAddr: "127.0.0.1:8080",
 		LogLevel: eventlog.Info, LogFormat: eventlog.JSON,
 	}
@@ -47,6 +48,21 @@ func TestNothingSetGivesTheDefaults(t *testing.T) {
 	for _, s := range cfg.Settings() {
 		if s.Source != config.Default {
 			t.Errorf("%s comes from %s", s.Name, s.Source)
+		}
+	}
+}
+
+func nets(texts ...string) (all []netip.Prefix) {
+	for _, text := range texts {
+		all = append(all, netip.MustParsePrefix(text))
+	}
+	return all
+}
+
+func TestAllTargetsCanBeAllowed(t *testing.T) {
+	for _, word := range []string{"", "none", " "} {
+		if got := load(t, "LEASEHOLD_DENY_TARGETS="+word).DenyTargets; got != nil {
+			t.Errorf("%q denies %v", word, got)
 		}
 	}
 }
@@ -86,6 +102,7 @@ func TestEveryVariableReachesItsField(t *testing.T) {
 		"LEASEHOLD_POLL_TIMEOUT":         "8s",
 		"LEASEHOLD_POLL_CONCURRENCY":     "9",
 		"LEASEHOLD_POLL_MAX_BODY":        "3KB",
+		"LEASEHOLD_DENY_TARGETS":         "10.1.2.3/8, ::1,link-local,10.0.0.0/8,::ffff:192.0.2.0/120",
 		"LEASEHOLD_MAX_SESSIONS":         "11",
 		"LEASEHOLD_DRAIN_TIMEOUT":        "15s",
 		"LEASEHOLD_RESULT_STREAM":        "out",
@@ -110,7 +127,9 @@ func TestEveryVariableReachesItsField(t *testing.T) {
 		HeartbeatTTL: 14 * time.Second, HeartbeatInterval: 6 * time.Second,
 		ReconcileInterval: 7 * time.Second, KeyspaceEvents: config.EventsRequire,
 		PollInterval: 100 * time.Millisecond, PollTimeout: 8 * time.Second,
-		PollConcurrency: 9, PollMaxBody: 3000, MaxSessions: 11, DrainTimeout: 15 * time.Second,
+		PollConcurrency: 9, PollMaxBody: 3000,
+		DenyTargets: nets("10.0.0.0/8", "::1/128", "169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "192.0.2.0/24"),
+		MaxSessions: 11, DrainTimeout: 15 * time.Second,
 		ResultStream: "out", ResultMaxLen: 17, HTTPAddr: ":0",
 		ResultSinks:      []config.ResultSink{config.SinkWebhook, config.SinkStdout},
 		ResultWebhookURL: "https://h/in?k=v", ResultWebhookSecret: signing,
@@ -182,6 +201,9 @@ func TestEachRule(t *testing.T) {
 		{"LEASEHOLD_POLL_CONCURRENCY=0", `LEASEHOLD_POLL_CONCURRENCY="0": must be a whole number from 1 to 100000`},
 		{"LEASEHOLD_POLL_MAX_BODY=1TiB", `LEASEHOLD_POLL_MAX_BODY="1TiB": must be a size such as 512KiB or 1MiB, from 1 byte to 1GiB`},
 		{"LEASEHOLD_POLL_MAX_BODY=2GiB", `LEASEHOLD_POLL_MAX_BODY="2GiB": must be a size such as 512KiB or 1MiB, from 1 byte to 1GiB`},
+		{"LEASEHOLD_DENY_TARGETS=10.0.0.0/33", `LEASEHOLD_DENY_TARGETS="10.0.0.0/33": must be none, or link-local and networks such as 10.0.0.0/8 with commas between`},
+		{"LEASEHOLD_DENY_TARGETS=none,10.0.0.0/8", `LEASEHOLD_DENY_TARGETS="none,10.0.0.0/8": must be none, or link-local and networks such as 10.0.0.0/8 with commas between`},
+		{"LEASEHOLD_DENY_TARGETS=10.0.0.0/8,", `LEASEHOLD_DENY_TARGETS="10.0.0.0/8,": must be none, or link-local and networks such as 10.0.0.0/8 with commas between`},
 		{"LEASEHOLD_MAX_SESSIONS=-1", `LEASEHOLD_MAX_SESSIONS="-1": must be a whole number from 0 to 2147483647`},
 		{"LEASEHOLD_DRAIN_TIMEOUT=soon", `LEASEHOLD_DRAIN_TIMEOUT="soon": must be a duration such as 10s, from 1ms to 8760h`},
 		{"LEASEHOLD_RESULT_STREAM=poll:node:x", `LEASEHOLD_RESULT_STREAM="poll:node:x": must not be the name of a node key`},
@@ -267,7 +289,7 @@ func TestEmptyMeansNotSetButWhereEmptyIsAValue(t *testing.T) {
 	}
 	cfg := load(t, environ...)
 	want := load(t)
-	want.HTTPAddr, want.ResultStream = "", ""
+	want.HTTPAddr, want.ResultStream, want.DenyTargets = "", "", nil
 	same(t, cfg, want)
 	if cfg.Source("LEASEHOLD_HTTP_ADDR") != config.Env || cfg.Source("LEASEHOLD_LEASE_TTL") != config.Default {
 		t.Error("an empty value has the wrong source")

@@ -185,6 +185,7 @@ func pollVars() []Var {
 			Name: "LEASEHOLD_POLL_MAX_BODY", Default: "1MiB",
 			Meaning: "bytes read of an answer after decompression",
 		}, func(c *Config) *int64 { return &c.PollMaxBody }),
+		targetsVar(),
 		number(Var{
 			Name: "LEASEHOLD_MAX_SESSIONS", Default: "0", DefaultText: "0 (no limit)",
 			Meaning: "most sessions this node takes",

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -49,6 +50,8 @@ type Config struct {
 	DialTimeout time.Duration
 	// RootCAs are trusted instead of the system's, if not nil.
 	RootCAs *x509.CertPool
+	// Deny are networks that no poll connects to; none: all are allowed.
+	Deny []netip.Prefix
 }
 
 func (c Config) withDefaults() Config {

@@ -22,6 +22,8 @@
 //     nor much more than that before.
 //   - The text of an error holds no user part, path or query of a URL and no value
 //     of a header.
+//   - No connection is made to an address of Config.Deny, whatever name leads there;
+//     reused connections cost no look.
 //   - Certificates are always verified.
 //
 // # Not promised

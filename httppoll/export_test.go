@@ -1,7 +1,10 @@
 package httppoll
 
 import (
+	"context"
+	"net"
 	"net/http"
+	"net/netip"
 	"time"
 )
 
@@ -12,4 +15,19 @@ func (c *Client) PingEvery(d time.Duration) {
 		panic("dead connections are never found")
 	}
 	c.transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: d, PingTimeout: d}
+}
+
+// OnDial has f called before each connection. Before the first poll only.
+func (c *Client) OnDial(f func()) {
+	dial := c.transport.DialContext
+	c.transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		f()
+		return dial(ctx, network, addr)
+	}
+}
+
+// Denied reports whether the address falls under one of the rules.
+func Denied(rules []netip.Prefix, addr netip.Addr) bool {
+	_, found := match(rules, addr)
+	return found
 }

@@ -13,6 +13,7 @@ const (
 	ClassTimeout   = "timeout"       // the session's timeout passed
 	ClassDNS       = "dns_error"     // the host's name was not resolved
 	ClassConnect   = "connect_error" // no connection to the target
+	ClassDenied    = "denied"        // the target's address is one of Config.Deny
 	ClassTLS       = "tls_error"     // handshake or certificate
 	ClassHTTP      = "http_error"    // status, redirect, broken or malformed answer
 	ClassTooLarge  = "too_large"     // the answer is larger than Config.MaxBody

@@ -3,6 +3,7 @@ package httppoll
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"time"
@@ -19,7 +20,7 @@ const (
 
 func newTransport(cfg Config) *http.Transport {
 	d := dialer{
-		net: net.Dialer{Timeout: cfg.DialTimeout},
+		net: net.Dialer{Timeout: cfg.DialTimeout, ControlContext: deny(cfg.Deny)},
 		tls: &tls.Config{
 			MinVersion: tls.VersionTLS12,
 			NextProtos: []string{"h2", "http/1.1"},
@@ -55,6 +56,9 @@ type dialer struct {
 
 func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := d.net.DialContext(ctx, network, addr)
+	if d, ok := errors.AsType[*denied](err); ok {
+		return nil, &dialError{class: ClassDenied, err: d}
+	}
 	if err != nil {
 		return nil, &dialError{class: dialClass(err), err: err}
 	}

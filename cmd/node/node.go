@@ -71,6 +71,7 @@ func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.Uni
 	defer server.close()
 	polls := httppoll.New(httppoll.Config{
 		Version: build().version, MaxBody: n.cfg.PollMaxBody, Concurrency: n.cfg.PollConcurrency,
+		Deny: n.cfg.DenyTargets,
 	})
 	defer polls.Close()
 	out, err := n.outlets(ctx)
