@@ -3,18 +3,18 @@ package redisevents
 import "strings"
 
 const (
-	// neededFlags are the fewest that serve; doc.go says what each is for.
-	neededFlags = "KEgx$e"
+	// NeededFlags are the fewest that serve; doc.go says what each is for.
+	NeededFlags = "KEgx$e"
 	// flagA stands for coveredByA.
 	flagA      = "A"
 	coveredByA = "g$lshzxetd"
 )
 
-// missingFlags returns the needed flags that have does not contain, in the order
-// of neededFlags.
-func missingFlags(have string) string {
+// MissingFlags returns the needed flags that have does not contain, in the order
+// of NeededFlags.
+func MissingFlags(have string) string {
 	var missing strings.Builder
-	for _, f := range neededFlags {
+	for _, f := range NeededFlags {
 		covered := strings.Contains(have, flagA) && strings.ContainsRune(coveredByA, f)
 		if !covered && !strings.ContainsRune(have, f) {
 			missing.WriteRune(f)
@@ -25,5 +25,5 @@ func missingFlags(have string) string {
 
 // unionFlags returns have with what is needed added: nobody's flag is dropped.
 func unionFlags(have string) string {
-	return have + missingFlags(have)
+	return have + MissingFlags(have)
 }

@@ -125,7 +125,7 @@ func TestFlagsUnion(t *testing.T) {
 		if strings.Trim(union[len(have):], "KEgx$e") != "" {
 			t.Fatalf("%q adds more to %q than is needed", union, have)
 		}
-		if missingFlags(union) != "" {
+		if MissingFlags(union) != "" {
 			t.Fatalf("%q is not enough by itself", union)
 		}
 	})

@@ -66,7 +66,7 @@ func ensureFlags(ctx context.Context, c *redis.Client) (flagState, error) {
 		}
 		return flagState{}, err
 	}
-	state := flagState{known: true, have: have, missing: missingFlags(have)}
+	state := flagState{known: true, have: have, missing: MissingFlags(have)}
 	if state.missing == "" {
 		return state, nil
 	}
@@ -82,7 +82,7 @@ func ensureFlags(ctx context.Context, c *redis.Client) (flagState, error) {
 		return flagState{}, err
 	}
 	return flagState{
-		known: true, have: have, missing: missingFlags(have), added: true,
+		known: true, have: have, missing: MissingFlags(have), added: true,
 		refused: errors.New("set, but not kept"),
 	}, nil
 }

@@ -19,7 +19,8 @@ import (
 	"leasehold/redisstore"
 )
 
-// newRedis makes the client of the settings. It does not connect.
+// newRedis makes the client of the settings. It does not connect. Without an instance
+// its connections have no name.
 func newRedis(cfg config.Config, instance string) (redis.UniversalClient, error) {
 	// It would write text between our lines; all it says comes back as errors too.
 	logging.Disable()
@@ -43,6 +44,9 @@ func newRedis(cfg config.Config, instance string) (redis.UniversalClient, error)
 // clientName is how CLIENT LIST shows the node; Redis allows no spaces and no
 // control characters in it.
 func clientName(instance string) string {
+	if instance == "" {
+		return ""
+	}
 	return "leasehold:" + strings.Map(func(r rune) rune {
 		if r <= ' ' || r > '~' {
 			return '_'
@@ -101,8 +105,8 @@ func explainNoContact(cfg config.Config, err error) string {
 	where := strings.Join(tried, ",")
 	if refusesUs(err) {
 		return fmt.Sprintf(`leasehold: Redis at %s refuses the user name or password: %v
-Set LEASEHOLD_REDIS_URL to redis://USER:PASSWORD@HOST:PORT/DB, special characters percent-encoded.
-`, where, err)
+%s
+`, where, err, advice(cfg, err))
 	}
 	return fmt.Sprintf(`leasehold: no usable Redis at %s (%s): %v
 %s
@@ -129,6 +133,9 @@ func advice(cfg config.Config, err error) string {
 		return "Set LEASEHOLD_REDIS_URL to a Redis that answers; one that does not speak TLS is redis://…"
 	case !encrypted && hungUp:
 		return "Set LEASEHOLD_REDIS_URL to a Redis that answers; one that wants TLS is rediss://…"
+	}
+	if refusesUs(err) {
+		return "Set LEASEHOLD_REDIS_URL to redis://USER:PASSWORD@HOST:PORT/DB, special characters percent-encoded."
 	}
 	return "Set LEASEHOLD_REDIS_URL to a Redis that answers, such as redis://HOST:6379/0."
 }

@@ -77,7 +77,7 @@ Without a command it runs one node.`,
 	}
 	// The flags of run work without its name too, but are listed there.
 	addSettingFlags(root, true)
-	root.AddCommand(run, a.demoCommand(), a.healthcheckCommand(), a.versionCommand())
+	root.AddCommand(run, a.demoCommand(), a.doctorCommand(), a.healthcheckCommand(), a.versionCommand())
 	root.AddCommand(cli.Commands(a.cliDeps())...)
 
 	help := root.HelpFunc()

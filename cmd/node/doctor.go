@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"leasehold/config"
+	"leasehold/doctor"
+)
+
+// doctorLimit bounds the whole look.
+const doctorLimit = time.Minute
+
+// Exit codes of doctor.
+const (
+	exitWarnings exitCode = 1
+	exitUnsafe   exitCode = 2
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look whether Redis and the settings are fit for a fleet",
+		Long: `Look whether Redis and the settings are fit for a fleet, a line for each check, with
+the exact fix below what is wrong. Nothing is changed but throwaway keys under
+poll:doctor:, which are removed. Exit codes: 0 fine, 1 warnings, 2 unsafe, or
+settings that can not be used.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if format != "text" && format != "json" {
+				return fmt.Errorf("-o %s: must be text or json", format)
+			}
+			a.code = a.examine(cmd.Context(), settingFlags(cmd), format)
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json")
+	addSettingFlags(cmd, true)
+	return cmd
+}
+
+// examine runs all checks and prints what they found.
+func (a *app) examine(ctx context.Context, flags map[string]string, format string) exitCode {
+	ctx, cancel := context.WithTimeout(ctx, doctorLimit)
+	defer cancel()
+	cfg, err := config.Load(a.environ, flags)
+	if err != nil {
+		fmt.Fprintf(a.stderr, "leasehold: settings can not be used:\n  %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+		return exitUsage
+	}
+	client, err := newRedis(cfg, "")
+	if err != nil {
+		fmt.Fprintf(a.stderr, "leasehold: %v\n", err)
+		return exitUsage
+	}
+	defer func() { _ = client.Close() }() // nothing is left to lose
+	report := doctor.Run(ctx, client, cfg, func(err error) string { return advice(cfg, err) })
+	if format == "json" {
+		out := json.NewEncoder(a.stdout)
+		out.SetIndent("", "  ")
+		err = out.Encode(report)
+	} else {
+		err = report.Print(a.stdout)
+	}
+	if err != nil {
+		fmt.Fprintf(a.stderr, "leasehold: %v\n", err)
+		return exitFailure
+	}
+	switch report.Worst() {
+	case doctor.Unsafe:
+		return exitUnsafe
+	case doctor.Warning:
+		return exitWarnings
+	case doctor.OK, doctor.Unknown:
+	}
+	return exitOK
+}

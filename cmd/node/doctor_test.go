@@ -1,0 +1,52 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"leasehold/doctor"
+	"leasehold/internal/redistest"
+)
+
+func TestDoctorsExitCodeIsTheWorstFinding(t *testing.T) {
+	s := redistest.StartServer(t, "--appendonly", "yes", "--notify-keyspace-events", "KEgx$e")
+	admin := s.Client()
+	defer func() { _ = admin.Close() }()
+	environ := []string{"LEASEHOLD_REDIS_URL=" + s.URL()}
+	for _, c := range []struct {
+		setting, value string
+		code           exitCode
+		want           string
+	}{
+		{"hz", "10", exitOK, "\nok  "},
+		{"hz", "1", exitWarnings, "\nwarning  hz "},
+		{"maxmemory-policy", "volatile-lru", exitUnsafe, "\nunsafe   memory "},
+	} {
+		if err := admin.ConfigSet(t.Context(), c.setting, c.value).Err(); err != nil {
+			t.Fatal(err)
+		}
+		got := execute(environ, "doctor")
+		if got.code != c.code || !strings.Contains(got.stdout, c.want) || got.stderr != "" {
+			t.Errorf("%s %s: %+v", c.setting, c.value, got)
+		}
+	}
+	var report doctor.Report
+	got := execute(environ, "doctor", "-o", "json")
+	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil || report.Worst() != doctor.Unsafe || got.code != exitUnsafe {
+		t.Errorf("%v: %+v", err, got)
+	}
+}
+
+func TestDoctorSaysWhatHelpsWhereNothingAnswers(t *testing.T) {
+	s := redistest.StartServer(t, "--requirepass", "right")
+	got := execute([]string{"LEASEHOLD_REDIS_URL=redis://:hunter2@" + s.Addr()}, "doctor")
+	if got.code != exitUnsafe || !strings.Contains(got.stdout, "fix: Set LEASEHOLD_REDIS_URL to redis://USER:PASSWORD@") || strings.Contains(got.stdout+got.stderr, "hunter2") {
+		t.Errorf("%+v", got)
+	}
+	for args, want := range map[string]string{"doctor -o yaml": "must be text or json", "doctor x": "unknown command", "doctor --lease-ttl=1": "settings can not be used"} {
+		if got := execute(nil, strings.Fields(args)...); got.code != exitUsage || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+}

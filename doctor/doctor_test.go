@@ -1,0 +1,284 @@
+package doctor_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"leasehold/config"
+	"leasehold/doctor"
+	"leasehold/internal/redistest"
+	"leasehold/redisstore"
+)
+
+// bench is a server with nothing to complain of.
+type bench struct {
+	t     *testing.T
+	url   string
+	admin *redis.Client
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	s := redistest.StartServer(t, "--appendonly", "yes", "--notify-keyspace-events", "KEgx$e")
+	b := &bench{t: t, url: s.URL(), admin: s.Client()}
+	t.Cleanup(func() { _ = b.admin.Close() })
+	return b
+}
+
+func (b *bench) do(args ...any) {
+	b.t.Helper()
+	if err := b.admin.Do(b.t.Context(), args...).Err(); err != nil {
+		b.t.Fatalf("%v: %v", args, err)
+	}
+}
+
+// look examines the address with more settings.
+func look(t *testing.T, url string, environ ...string) doctor.Report {
+	t.Helper()
+	cfg, err := config.Load(append([]string{"LEASEHOLD_REDIS_URL=" + url}, environ...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := redisstore.Open(url, redisstore.OpenOptions{Timeout: cfg.RedisTimeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	return doctor.Run(t.Context(), client, cfg, func(error) string { return "advice" })
+}
+
+// of returns the findings of a check, or those of a level.
+func of(r doctor.Report, match func(doctor.Finding) bool) []doctor.Finding {
+	return slices.DeleteFunc(slices.Clone(r.Findings), func(f doctor.Finding) bool { return !match(f) })
+}
+
+func bad(r doctor.Report) []doctor.Finding {
+	return of(r, func(f doctor.Finding) bool { return f.Level != doctor.OK })
+}
+
+func TestASoundServerHasNothingToFix(t *testing.T) {
+	b := newBench(t)
+	b.do("SET", "session:a", `{"kind":"log"}`)
+	r := look(t, b.url)
+	if found := bad(r); len(found) > 0 || r.Worst() != doctor.OK {
+		t.Errorf("%+v", found)
+	}
+	var names []string
+	for _, f := range r.Findings {
+		names = append(names, f.Check)
+	}
+	want := "contact version role rights scripts events expiry memory persistence hz round-trip clock keys settings"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("checks %s", got)
+	}
+	if keys := b.admin.Keys(t.Context(), "*").Val(); !slices.Equal(keys, []string{"session:a"}) {
+		t.Errorf("left behind: %v", keys)
+	}
+}
+
+// Each fault is found by its check alone, with its level and its fix.
+func TestWhatIsWrongIsNamedWithItsFix(t *testing.T) {
+	b := newBench(t)
+	for name, c := range map[string]struct {
+		harm, heal []string
+		environ    []string
+		check      string
+		level      doctor.Level
+		fix        string
+	}{
+		"no events": {
+			harm: []string{"CONFIG SET notify-keyspace-events KE$"}, heal: []string{"CONFIG SET notify-keyspace-events KEgx$e"},
+			check: "events expiry", level: doctor.Warning, fix: "CONFIG SET notify-keyspace-events",
+		},
+		"eviction": {
+			harm: []string{"CONFIG SET maxmemory-policy volatile-ttl"}, heal: []string{"CONFIG SET maxmemory-policy noeviction"},
+			check: "memory", level: doctor.Unsafe, fix: "CONFIG SET maxmemory-policy noeviction",
+		},
+		"no persistence": {
+			harm: []string{"CONFIG SET appendonly no"}, heal: []string{"CONFIG SET appendonly yes"},
+			check: "persistence", level: doctor.Warning, fix: "CONFIG SET appendonly yes",
+		},
+		"a slow clock": {
+			harm: []string{"CONFIG SET hz 1"}, heal: []string{"CONFIG SET hz 10"},
+			check: "hz", level: doctor.Warning, fix: "CONFIG SET hz 10",
+		},
+		"another program's list": {
+			harm: []string{"RPUSH poll:lease:x 1"}, heal: []string{"DEL poll:lease:x"},
+			check: "keys", level: doctor.Unsafe, fix: "LEASEHOLD_KEY_PREFIX",
+		},
+		"another program's key": {
+			harm: []string{"SET poll:queue 1"}, heal: []string{"DEL poll:queue"},
+			check: "keys", level: doctor.Warning, fix: "LEASEHOLD_KEY_PREFIX",
+		},
+		"a document that is none": {
+			harm: []string{"HSET session:x a 1"}, heal: []string{"DEL session:x"},
+			check: "keys", level: doctor.Warning, fix: "LEASEHOLD_SESSION_PREFIX",
+		},
+		"a lease for ever": {
+			harm: []string{"SET poll:lease:x me"}, heal: []string{"DEL poll:lease:x"},
+			check: "keys", level: doctor.Warning, fix: "DEL",
+		},
+		"a short drain": {
+			environ: []string{"LEASEHOLD_DRAIN_TIMEOUT=1s"}, check: "settings", level: doctor.Warning,
+		},
+	} {
+		for _, line := range c.harm {
+			b.do(words(line)...)
+		}
+		r := look(t, b.url, c.environ...)
+		for _, line := range c.heal {
+			b.do(words(line)...)
+		}
+		for _, f := range bad(r) {
+			if !slices.Contains(strings.Fields(c.check), f.Check) || f.Level != c.level || !strings.Contains(f.Fix, c.fix) {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+		for check := range strings.FieldsSeq(c.check) {
+			if len(of(r, func(f doctor.Finding) bool { return f.Check == check && f.Level == c.level })) == 0 {
+				t.Errorf("%s: not found by %s: %+v", name, check, r.Findings)
+			}
+		}
+	}
+}
+
+func words(line string) []any {
+	var all []any
+	for w := range strings.FieldsSeq(line) {
+		all = append(all, w)
+	}
+	return all
+}
+
+func TestAReplicaIsUnsafe(t *testing.T) {
+	b := newBench(t)
+	second := redistest.StartServer(t)
+	c := second.Client()
+	defer func() { _ = c.Close() }()
+	addr := strings.Split(strings.TrimSuffix(strings.TrimPrefix(b.url, "redis://"), "/0"), ":")
+	if err := c.Do(t.Context(), "REPLICAOF", addr[0], addr[1]).Err(); err != nil {
+		t.Fatal(err)
+	}
+	r := look(t, second.URL())
+	found := of(r, func(f doctor.Finding) bool { return f.Check == "role" })
+	if len(found) != 1 || found[0].Level != doctor.Unsafe || !strings.Contains(found[0].Fix, addr[0]+":"+addr[1]) || r.Worst() != doctor.Unsafe {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestEachMasterOfAClusterIsLookedAt(t *testing.T) {
+	c := redistest.StartCluster(t)
+	admin := c.Nodes[1].Client()
+	defer func() { _ = admin.Close() }()
+	for _, n := range c.Nodes {
+		a := n.Client()
+		if err := a.ConfigSet(t.Context(), "notify-keyspace-events", "KEgx$e").Err(); err != nil {
+			t.Fatal(err)
+		}
+		_ = a.Close()
+	}
+	if err := admin.ConfigSet(t.Context(), "maxmemory-policy", "volatile-lru").Err(); err != nil {
+		t.Fatal(err)
+	}
+	r := look(t, c.URL())
+	for _, f := range r.Findings {
+		switch {
+		case f.Check == "memory" && (f.Level == doctor.Unsafe) != (f.Server == c.Nodes[1].Addr()),
+			f.Check == "expiry" && f.Level != doctor.OK, f.Check == "rights" && f.Level != doctor.OK, f.Check == "scripts" && f.Level != doctor.OK:
+			t.Errorf("%+v", f)
+		}
+	}
+	if n := len(of(r, func(f doctor.Finding) bool { return f.Check == "expiry" })); n != 3 {
+		t.Errorf("%d servers had a key run out", n)
+	}
+	alone := look(t, c.Nodes[0].URL())
+	if f := of(alone, func(f doctor.Finding) bool { return f.Check == "role" }); f[0].Level != doctor.Unsafe {
+		t.Errorf("one address of a cluster: %+v", f)
+	}
+}
+
+func TestNoRedisIsOneFinding(t *testing.T) {
+	s := redistest.StartServer(t)
+	s.Kill()
+	r := look(t, s.URL())
+	if len(r.Findings) != 1 || r.Worst() != doctor.Unsafe || r.Findings[0].Fix != "advice" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// scope is what the settings of these tests come to.
+func scope() doctor.Scope {
+	cfg, err := config.Load(nil, nil)
+	if err != nil {
+		panic(err)
+	}
+	return doctor.Scope{Keys: cfg.Keys, Stream: cfg.ResultStream}
+}
+
+// as makes a user by a line of ACL SETUSER, and returns the address with it.
+func (b *bench) as(line string) string {
+	b.t.Helper()
+	b.do(words(strings.Replace(line, ">PASSWORD", ">hunter2", 1))...)
+	return strings.Replace(b.url, "redis://", "redis://leasehold:hunter2@", 1)
+}
+
+func TestTheLeastRightsAreEnough(t *testing.T) {
+	b := newBench(t)
+	r := look(t, b.as(scope().SetUser("leasehold")))
+	if found := bad(r); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestEachMissingRightIsNamed(t *testing.T) {
+	b := newBench(t)
+	all := scope().Rights()
+	for i, missing := range all {
+		b.do("ACL", "DELUSER", "leasehold")
+		line := []string{"ACL SETUSER leasehold on >PASSWORD resetkeys resetchannels -@all"}
+		for j, r := range all {
+			if i != j {
+				line = append(line, r.Rule)
+			}
+		}
+		r := look(t, b.as(strings.Join(line, " ")))
+		found := of(r, func(f doctor.Finding) bool { return f.Check == "rights" })
+		want := doctor.Unsafe
+		if missing.Optional != "" {
+			want = doctor.Warning
+		}
+		if len(found) != 1 || found[0].Level != want || found[0].Fix != "ACL SETUSER leasehold "+missing.Rule {
+			t.Errorf("without %s: %+v", missing.Rule, found)
+		}
+		for _, f := range r.Findings {
+			if strings.Contains(f.Found+f.Fix, "hunter2") {
+				t.Errorf("the password is in %+v", f)
+			}
+		}
+	}
+}
+
+// Managed services refuse CONFIG and INFO: that is no failure.
+func TestWhatIsRefusedIsUnknown(t *testing.T) {
+	b := newBench(t)
+	r := look(t, b.as(scope().SetUser("leasehold")+" -config -info"))
+	for _, f := range r.Findings {
+		switch f.Check {
+		case "version", "role", "events", "memory", "persistence", "hz":
+			if f.Level != doctor.Unknown || f.Fix == "" {
+				t.Errorf("%+v", f)
+			}
+		case "rights":
+			if f.Level != doctor.Warning {
+				t.Errorf("%+v", f)
+			}
+		default:
+			if f.Level != doctor.OK {
+				t.Errorf("%+v", f)
+			}
+		}
+	}
+}

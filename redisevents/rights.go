@@ -1,0 +1,28 @@
+package redisevents
+
+import "leasehold/rediskey"
+
+// ExpiredPattern is what PSUBSCRIBE takes to hear of keys that ran out.
+const ExpiredPattern = keyevent + "*" + middle + nameExpired
+
+// Channel is one thing that a listener subscribes to.
+type Channel struct {
+	// Name is for SUBSCRIBE, or for PSUBSCRIBE where Pattern is true.
+	Name    string
+	Pattern bool
+	// Rule is what allows it in an ACL.
+	Rule string
+}
+
+// Channels names all that listeners of these keys subscribe to, the canary's channel
+// last, which they publish to as well. Its name there is an example.
+func Channels(keys rediskey.Keys, db int) []Channel {
+	const example = "doctor"
+	named := channelsOf(&Config{Keys: keys, DB: db, Takings: true}, canaryChannel(keys, example))
+	all := make([]Channel, len(named))
+	for i, ch := range named {
+		all[i] = Channel{Name: ch.name, Pattern: ch.pattern, Rule: "&" + ch.name}
+	}
+	all[len(all)-1].Rule = "&" + rediskey.Glob(canaryChannel(keys, ""))
+	return all
+}
