@@ -76,6 +76,7 @@ func Run(ctx context.Context, client redis.UniversalClient, cfg config.Config, a
 		}
 	}
 	r.add("settings", "", settings(cfg))
+	r.add("members", "", members(ctx, client, cfg))
 	return Report{Findings: *r}
 }
 

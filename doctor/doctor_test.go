@@ -1,15 +1,19 @@
 package doctor_test
 
 import (
+	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"leasehold/config"
 	"leasehold/doctor"
 	"leasehold/internal/redistest"
+	"leasehold/lease"
 	"leasehold/redisstore"
 )
 
@@ -70,7 +74,7 @@ func TestASoundServerHasNothingToFix(t *testing.T) {
 	for _, f := range r.Findings {
 		names = append(names, f.Check)
 	}
-	want := "contact version role rights scripts events expiry memory persistence hz round-trip clock keys settings"
+	want := "contact version role rights scripts events expiry memory persistence hz round-trip clock keys settings members"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("checks %s", got)
 	}
@@ -151,6 +155,33 @@ func words(line string) []any {
 		all = append(all, w)
 	}
 	return all
+}
+
+func TestAMemberWithOtherSettingsIsNamed(t *testing.T) {
+	b := newBench(t)
+	cfg, err := config.Load([]string{"LEASEHOLD_LEASE_TTL=40s"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := redisstore.New(b.admin, cfg.Keys, redisstore.Options{})
+	for _, name := range []string{"a-1-00000001", "b-1-00000002"} {
+		if err := errors.Join(store.Beat(t.Context(), name, time.Minute),
+			store.Publish(t.Context(), lease.Card{Instance: name, Shared: cfg.Shared()}, time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := look(t, b.url, "LEASEHOLD_LEASE_SAFETY_MARGIN=2s")
+	for _, f := range bad(r) {
+		if f.Check != "members" || f.Level != doctor.Warning || !strings.Contains(f.Found, "30s here and 40s on a-1-00000001") && !strings.Contains(f.Found, "LEASEHOLD_LEASE_SAFETY_MARGIN") {
+			t.Errorf("%+v", f)
+		}
+	}
+	if n := len(bad(r)); n != 2 {
+		t.Errorf("%d findings, want one for each setting: %+v", n, bad(r))
+	}
+	if found := bad(look(t, b.url, "LEASEHOLD_LEASE_TTL=40s")); len(found) > 0 {
+		t.Errorf("the same settings: %+v", found)
+	}
 }
 
 func TestAReplicaIsUnsafe(t *testing.T) {
@@ -280,5 +311,15 @@ func TestWhatIsRefusedIsUnknown(t *testing.T) {
 				t.Errorf("%+v", f)
 			}
 		}
+	}
+}
+
+func TestTheDocumentedUserIsTheOneThatIsTested(t *testing.T) {
+	text, err := os.ReadFile("../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line := scope().SetUser("leasehold"); !strings.Contains(string(text), line+"\n") {
+		t.Errorf("docs/security.md lacks\n%s", line)
 	}
 }
