@@ -43,9 +43,18 @@ func MarkdownTable() string {
 	var b strings.Builder
 	b.WriteString("| variable | default | meaning |\n|---|---|---|\n")
 	for _, v := range Vars() {
+		if v.Beside != "" {
+			continue // one row for both
+		}
 		name, def := "`"+v.Name+"`", v.ShownDefault()
 		if v.Fallback != "" {
 			name += " (falls back to `" + v.Fallback + "`)"
+		}
+		for _, other := range Vars() {
+			if other.Beside == v.Name {
+				name += ", `" + other.Name + "`"
+				v.Meaning += "; " + other.Meaning
+			}
 		}
 		switch {
 		case def == "":

@@ -23,6 +23,8 @@ type Var struct {
 	// Secret keeps the value out of everything that is shown. Such a setting has no
 	// flag, since flags show in the list of processes.
 	Secret bool
+	// Beside is the setting that this one is documented with, in one row; empty: none.
+	Beside string
 	// EmptyCounts says that a variable that is set but empty is a value.
 	EmptyCounts bool
 
@@ -94,7 +96,7 @@ func redisVars() []Var {
 			Meaning: "certificate shown to a `rediss://` server, PEM; read again when it changes",
 		}, func(c *Config) *string { return &c.RedisCertFile }, anything),
 		text(Var{
-			Name:    "LEASEHOLD_REDIS_KEY_FILE",
+			Name: "LEASEHOLD_REDIS_KEY_FILE", Beside: "LEASEHOLD_REDIS_CERT_FILE",
 			Meaning: "its key, PEM",
 		}, func(c *Config) *string { return &c.RedisKeyFile }, anything),
 		text(Var{
@@ -208,7 +210,7 @@ func outputVars() []Var {
 			Meaning: "certificate of the HTTP server, PEM, which then speaks TLS only; read again when it changes",
 		}, func(c *Config) *string { return &c.HTTPCertFile }, anything),
 		text(Var{
-			Name:    "LEASEHOLD_HTTP_KEY_FILE",
+			Name: "LEASEHOLD_HTTP_KEY_FILE", Beside: "LEASEHOLD_HTTP_CERT_FILE",
 			Meaning: "its key, PEM",
 		}, func(c *Config) *string { return &c.HTTPKeyFile }, anything),
 		tokenVar(),

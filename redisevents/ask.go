@@ -14,5 +14,5 @@ func Flags(ctx context.Context, c redis.Cmdable) (have, missing string, err erro
 	if err != nil {
 		return "", "", err
 	}
-	return have, missingFlags(have), nil
+	return have, MissingFlags(have), nil
 }

@@ -27,8 +27,8 @@ func address(t *testing.T, out *lines) string {
 	return found[1]
 }
 
-// ask returns the status of a request, and the name in the certificate of the server.
-func ask(t *testing.T, ca *certtest.Authority, url, user, password string) (status int, name string) {
+// askTLS returns the status of a request, and the name in the certificate of the server.
+func askTLS(t *testing.T, ca *certtest.Authority, url, user, password string) (status int, name string) {
 	t.Helper()
 	roots, err := certfile.Authorities(ca.File)
 	if err != nil {
@@ -70,15 +70,15 @@ func TestTheServerSpeaksTLSAndKnowsItsUsers(t *testing.T) {
 		"LEASEHOLD_HTTP_CERT_FILE="+cert, "LEASEHOLD_HTTP_KEY_FILE="+key, "LEASEHOLD_API_USERS_FILE="+users, "LEASEHOLD_PPROF=true")
 	at := address(t, out)
 
-	_, first := ask(t, ca, "https://"+at+"/healthz", "", "")
+	_, first := askTLS(t, ca, "https://"+at+"/healthz", "", "")
 	for path, want := range map[string][3]int{ // without, with a wrong, with the right password
 		"/healthz": {200, 200, 200}, "/readyz": {200, 200, 200},
 		"/api/v1/status": {401, 401, 200}, "/debug/pprof/": {401, 401, 200},
 	} {
 		var got [3]int
-		got[0], _ = ask(t, ca, "https://"+at+path, "", "")
-		got[1], _ = ask(t, ca, "https://"+at+path, "ann", "wrong")
-		got[2], _ = ask(t, ca, "https://"+at+path, "ann", "right")
+		got[0], _ = askTLS(t, ca, "https://"+at+path, "", "")
+		got[1], _ = askTLS(t, ca, "https://"+at+path, "ann", "wrong")
+		got[2], _ = askTLS(t, ca, "https://"+at+path, "ann", "right")
 		if got != want {
 			t.Errorf("%s answers %v, want %v", path, got, want)
 		}
@@ -96,7 +96,7 @@ func TestTheServerSpeaksTLSAndKnowsItsUsers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, second := ask(t, ca, "https://"+at+"/healthz", "", ""); second == first {
+	if _, second := askTLS(t, ca, "https://"+at+"/healthz", "", ""); second == first {
 		t.Error("a certificate that was replaced is shown for ever")
 	}
 }
