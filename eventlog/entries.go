@@ -168,7 +168,7 @@ func pollEntries() []Entry {
 		{
 			PollFailed{}, in(Warn, Debug),
 			"warn: the first failure in a row, of the fleet as a whole; debug: each further one",
-			fields(opt("endpoint_id"), always("version"), opt("reason").note("`timeout`, `dns_error`, `connect_error`, `tls_error`, `http_error`, `too_large`, `assertion`, `panic`"), always("failures"), always("duration_ms"), opt("error")),
+			fields(opt("endpoint_id"), always("version"), opt("reason").note("`timeout`, `dns_error`, `connect_error`, `denied`, `tls_error`, `http_error`, `too_large`, `assertion`, `panic`"), always("failures"), always("duration_ms"), opt("error")),
 		},
 		{
 			PollRecovered{}, in(Info),

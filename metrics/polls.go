@@ -14,7 +14,7 @@ const (
 // classes returns what may come of a poll.
 func classes() []string {
 	return []string{
-		success, canceled, "timeout", "dns_error", "connect_error", "tls_error", "http_error", "too_large", "assertion", "panic",
+		success, canceled, "timeout", "dns_error", "connect_error", "denied", "tls_error", "http_error", "too_large", "assertion", "panic",
 	}
 }
 
