@@ -111,6 +111,11 @@ func (f *fleet) explained(ctx context.Context, id string) (explained, error) {
 
 // draft reads what a plan is made of.
 func (f *fleet) draft(ctx context.Context) (fleetview.Nodes, *fleetview.Draft, error) {
+	return f.draftWith(ctx, func([]fleetview.Session) {})
+}
+
+// draftWith shows all sessions to who wants to see them too.
+func (f *fleet) draftWith(ctx context.Context, see func([]fleetview.Session)) (fleetview.Nodes, *fleetview.Draft, error) {
 	nodes, err := f.nodes(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -120,7 +125,11 @@ func (f *fleet) draft(ctx context.Context) (fleetview.Nodes, *fleetview.Draft, e
 		return nil, nil, err
 	}
 	draft := fleetview.NewDraft(nodes, most)
-	err = f.reader.Each(ctx, func(some []fleetview.Session) error { draft.Add(some); return nil })
+	err = f.reader.Each(ctx, func(some []fleetview.Session) error {
+		draft.Add(some)
+		see(some)
+		return nil
+	})
 	return nodes, draft, err
 }
 

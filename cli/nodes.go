@@ -12,7 +12,8 @@ import (
 )
 
 func (d Deps) nodesCommand() *cobra.Command {
-	return group("nodes", "List and show nodes", d.listNodes(), d.getNode())
+	return group("nodes", "List, show and cordon nodes",
+		d.listNodes(), d.getNode(), d.cordonNodes(), d.uncordonNodes(), d.drainNodes())
 }
 
 // nodeRow is a node as the commands show it: what the API shows, and what it has.
@@ -86,7 +87,7 @@ func (d Deps) getNode() *cobra.Command {
 	return d.onFleet(&cobra.Command{
 		Use:   "get NODE",
 		Short: "Show a node that is alive",
-		Long: `Show a node that is alive, by its instance ID or the beginning of one. Its sessions
+		Long: `Show a node that is alive, by its instance ID, its name or the beginning of either. Its sessions
 are listed by 'leasehold sessions ls --owner NODE'.`,
 		Args: cobra.ExactArgs(1),
 	}, func(ctx context.Context, f *fleet, args []string) error {

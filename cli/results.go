@@ -75,8 +75,8 @@ func (f *fleet) results(ctx context.Context, h history, id string) error {
 	}
 	found := 0
 	err = f.backwards(ctx, h.within, func(e redisstore.ResultEntry) (bool, error) {
-		var event results.Event
-		if e.Session != id || json.Unmarshal([]byte(e.Event), &event) != nil {
+		event, ok := resultOf(e)
+		if !ok || e.Session != id {
 			return true, nil
 		}
 		found++
@@ -93,6 +93,12 @@ func (f *fleet) results(ctx context.Context, h history, id string) error {
 	}
 	say(f.Stderr, "session %s has no result among the latest %d", rediskey.Display(id), h.within)
 	return list.End()
+}
+
+// resultOf reads an entry; others may have written to the stream, what is no event.
+func resultOf(e redisstore.ResultEntry) (event results.Event, ok bool) {
+	err := json.Unmarshal([]byte(e.Event), &event)
+	return event, err == nil
 }
 
 // backwardsStep is how many results are read at once.

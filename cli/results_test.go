@@ -2,7 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
-	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,7 +34,7 @@ func TestResultsAreThoseOfTheStream(t *testing.T) {
 			if err := json.Unmarshal([]byte(line), &e); err != nil || e.Data.Session != args[0] {
 				t.Fatalf("%s: %v", line, err)
 			}
-			all = append(all, fmt.Sprint(e.Data.Status))
+			all = append(all, strconv.Itoa(e.Data.Status))
 		}
 		return strings.Join(all, " ")
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -80,7 +81,7 @@ func TestColorsAreForTerminalsThatWantThem(t *testing.T) {
 	b.everyState()
 	out := func(terminal bool, env ...string) string {
 		plain := b.env
-		b.env = append(plain[:len(plain):len(plain)], env...)
+		b.env = slices.Concat(plain, env)
 		b.deps = func(d *cli.Deps) { d.Terminal = terminal }
 		defer func() { b.env = plain }()
 		return b.run("sessions", "ls").stdout

@@ -31,9 +31,6 @@ func NewDraft(nodes Nodes, most map[string]int) *Draft {
 	return d
 }
 
-// Names returns the instance IDs, in order.
-func (n Nodes) Names() []string { return slices.Sorted(maps.Keys(n)) }
-
 // Add takes in sessions, each once. Those that nodes do not poll at present have no
 // place in a plan.
 func (d *Draft) Add(sessions []Session) {
@@ -118,6 +115,44 @@ func (p *Plan) Shares() []Share {
 		shares[i] = Share{Instance: n.String(), Has: p.has[i], Share: p.share[i]}
 	}
 	return shares
+}
+
+// Held counts what a node has of the sessions in the plan: those that go to another,
+// and those that it keeps, since no other takes them: one that is cordoned takes
+// nothing, and one with limits only up to them, whatever the plan would like.
+func (p *Plan) Held(instance string) (leaving, staying int) {
+	at, ok := p.draft.index[instance]
+	if !ok {
+		return 0, 0
+	}
+	to := make(map[int32]int)
+	for i, holder := range p.draft.view.Present {
+		switch owner := p.owners[i]; {
+		case holder != at:
+		case owner == at || owner == planner.None:
+			staying++
+		default:
+			to[owner]++
+		}
+	}
+	for owner, n := range to {
+		takes := min(n, p.room(owner))
+		leaving, staying = leaving+takes, staying+n-takes
+	}
+	return leaving, staying
+}
+
+// room is how many more sessions a node takes.
+func (p *Plan) room(node int32) int {
+	name := p.draft.name(node)
+	most := p.draft.most[name]
+	switch {
+	case p.draft.nodes[name].Cordon != lease.Open:
+		return 0
+	case most > 0:
+		return max(0, most-p.has[node])
+	}
+	return len(p.owners)
 }
 
 // Owner returns who should have a session; empty where no node polls it, or there is

@@ -30,18 +30,6 @@ func States() []State {
 // lateIntervals is how many of its intervals a session may be overdue.
 const lateIntervals = 2
 
-// Nodes are those that are alive.
-type Nodes map[string]lease.Member
-
-// NodesOf returns the members by their instance IDs.
-func NodesOf(members []lease.Member) Nodes {
-	n := make(Nodes, len(members))
-	for _, m := range members {
-		n[m.Instance] = m
-	}
-	return n
-}
-
 // State judges a session.
 func (n Nodes) State(s Session) State {
 	holder := s.Lease.Holder

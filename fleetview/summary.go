@@ -3,7 +3,6 @@ package fleetview
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"leasehold/lease"
@@ -107,20 +106,4 @@ func isOrAre(n int) string {
 		return "is"
 	}
 	return "are"
-}
-
-// Match finds the node that a person means: by its whole instance ID, or by the
-// beginning of one only. It returns the IDs that fit.
-func (n Nodes) Match(name string) []string {
-	if _, ok := n[name]; ok {
-		return []string{name}
-	}
-	var fits []string
-	for id := range n {
-		if strings.HasPrefix(id, name) {
-			fits = append(fits, id)
-		}
-	}
-	slices.Sort(fits)
-	return fits
 }

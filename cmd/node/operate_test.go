@@ -24,15 +24,20 @@ type operator struct {
 	env  []string
 }
 
+// command makes a command line of the program.
+func (o *operator) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(o.path, args...)
+	cmd.Env = o.env
+	return cmd
+}
+
 // do runs a command and reads its JSON, if it wants any.
 func (o *operator) do(into any, args ...string) {
 	o.t.Helper()
 	if into != nil {
 		args = append(args, "-o", "json")
 	}
-	cmd := exec.Command(o.path, args...)
-	cmd.Env = o.env
-	out, err := cmd.Output()
+	out, err := o.command(args...).Output()
 	if err != nil {
 		o.t.Fatalf("%v: %v: %s", args, err, out)
 	}
@@ -46,8 +51,7 @@ func (o *operator) do(into any, args ...string) {
 // start runs a node until the test ends.
 func (o *operator) start(name string) *exec.Cmd {
 	o.t.Helper()
-	cmd := exec.Command(o.path, "run", "--instance-name", name, "--http-addr=")
-	cmd.Env = o.env
+	cmd := o.command("run", "--instance-name", name, "--http-addr=")
 	if err := cmd.Start(); err != nil {
 		o.t.Fatal(err)
 	}

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"leasehold/fleetview"
+	"leasehold/lease"
+	"leasehold/rediskey"
+)
+
+// drainPause is the least time between two looks at what a node still has.
+const drainPause = time.Second
+
+// draining is how drain waits.
+type draining struct {
+	wait    bool
+	timeout time.Duration
+}
+
+func (d Deps) drainNodes() *cobra.Command {
+	var how draining
+	cmd := d.cordoning(&cobra.Command{
+		Use:   "drain NODE...",
+		Short: "Have nodes give up their sessions, and wait for that",
+		Long: `Have nodes give up what others can take, and take nothing more. Sessions leave one
+by one, each after its poll, and only where another node has room: nothing stands
+still. The command waits until none is left that another can take, and says how many
+there are. What nobody else takes, a node keeps; that is told. Exit 1 when the
+timeout passes first: the nodes stay drained, and go on giving up sessions.
+
+To stop a node it need not be drained: at its end it gives everything back.
+` + cordonLong,
+		Example: "  leasehold nodes drain node-b --timeout 5m",
+	}, lease.Drained, func(ctx context.Context, f *fleet, ids, changed []string) error {
+		if !how.wait {
+			f.told(ids, changed, "is to be drained")
+			return nil
+		}
+		return f.awaitDrain(ctx, ids, how.timeout)
+	})
+	cmd.Flags().BoolVar(&how.wait, "wait", true, "wait until the nodes have nothing that others can take")
+	cmd.Flags().DurationVar(&how.timeout, "timeout", 0, "how long to wait at most; 0: as long as it takes")
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if how.timeout < 0 {
+			return usage(errors.New("--timeout must not be negative"))
+		}
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+// awaitDrain looks again and again until the nodes are drained.
+func (f *fleet) awaitDrain(ctx context.Context, ids []string, timeout time.Duration) error {
+	var late <-chan time.Time
+	if timeout > 0 {
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		late = timer.C
+	}
+	told := ""
+	for {
+		began := time.Now()
+		left, err := f.leftovers(ctx, ids)
+		if err != nil {
+			return err
+		}
+		if !left.any() {
+			return f.drained(left)
+		}
+		if now := left.String(); now != told {
+			say(f.Stderr, "%s", now)
+			told = now
+		}
+		// A large fleet is not looked at all the time.
+		pause := time.NewTimer(max(drainPause, 2*time.Since(began)))
+		select {
+		case <-pause.C:
+		case <-late:
+			pause.Stop()
+			return fmt.Errorf("not drained within %s: %s; the nodes stay drained, and go on", timeout, left)
+		case <-ctx.Done():
+			pause.Stop()
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// leftover is what a drained node still has: sessions that others can take, and such
+// that nobody else takes.
+type leftover struct {
+	id               string
+	leaving, staying int
+	gone             bool
+}
+
+type leftovers []leftover
+
+func (all leftovers) any() bool {
+	return slices.ContainsFunc(all, func(l leftover) bool { return l.leaving > 0 })
+}
+
+// String says what is to go.
+func (all leftovers) String() string {
+	var parts []string
+	for _, l := range all {
+		switch {
+		case l.leaving == 0:
+		case l.gone:
+			parts = append(parts, fmt.Sprintf("%s is gone, and %d of its leases run out", rediskey.Display(l.id), l.leaving))
+		default:
+			parts = append(parts, fmt.Sprintf("%s has %d sessions to give up", rediskey.Display(l.id), l.leaving))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// leftovers looks at what the nodes have.
+func (f *fleet) leftovers(ctx context.Context, ids []string) (leftovers, error) {
+	held := make(map[string]int)
+	nodes, draft, err := f.draftWith(ctx, func(some []fleetview.Session) {
+		for _, s := range some {
+			held[s.Lease.Holder]++
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	plan := draft.Plan()
+	var all leftovers
+	for _, id := range ids {
+		member, alive := nodes[id]
+		l := leftover{id: id, gone: !alive, leaving: held[id]}
+		if alive {
+			if member.Cordon != lease.Drained {
+				return nil, fmt.Errorf("%s is to be drained no more: somebody has changed that", rediskey.Display(id))
+			}
+			l.leaving, l.staying = plan.Held(id)
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+// drained says that the nodes are.
+func (f *fleet) drained(all leftovers) error {
+	for _, l := range all {
+		if l.staying > 0 {
+			say(f.Stderr, "%s keeps %d sessions: no other node takes them", rediskey.Display(l.id), l.staying)
+		}
+		if _, err := fmt.Fprintf(f.Stdout, "%s drained\n", rediskey.Display(l.id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
