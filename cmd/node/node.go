@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/redis/go-redis/v9"
 
 	"leasehold/actors/poller"
@@ -93,9 +94,11 @@ func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.Uni
 	server.serve(running, client, n.leases(running, client), n.metrics)
 	n.log.Emit(eventlog.NodeReady{HTTPAddr: server.addr, Redis: n.cfg.Shown()["LEASEHOLD_REDIS_URL"]})
 
-	summaries, end := context.WithCancel(ctx)
+	beside, end := context.WithCancel(ctx)
 	defer end()
-	go n.summarize(summaries, running)
+	go n.summarize(beside, running)
+	go feedWatchdog(beside, alive(running))
+	tellSystemd(daemon.SdNotifyReady)
 	return n.await(ctx, stop, running, server, out)
 }
 
@@ -110,6 +113,7 @@ func (n nodeSpec) await(ctx context.Context, stop <-chan string, running *node.N
 		began := time.Now()
 		n.log.Emit(eventlog.NodeDraining{Reason: reason, Leases: running.Leases()})
 		server.draining()
+		tellSystemd(daemon.SdNotifyStopping)
 		code, reason := n.drain(ctx, running, reason, out)
 		n.log.Emit(eventlog.NodeStopped{Reason: reason, LeasesLeft: running.Leases(), Duration: time.Since(began)})
 		return code
