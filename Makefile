@@ -77,7 +77,7 @@ fmt: $(LINT) ## format the code
 	$(LINT) fmt
 
 docs: ## write what is made from the code into docs/
-	WRITE_DOCS=1 go test -count=1 -run Documentation ./eventlog ./metrics ./cmd/node
+	WRITE_DOCS=1 go test -count=1 -run Documentation ./config ./eventlog ./metrics ./cmd/node
 	WRITE_DOCS=1 go -C deploy/check test -count=1 -run Documentation ./...
 
 redis: ## install redis-server where none is

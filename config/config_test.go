@@ -14,6 +14,7 @@ import (
 
 	"leasehold/config"
 	"leasehold/eventlog"
+	"leasehold/internal/doctest"
 	"leasehold/rediskey"
 )
 
@@ -422,19 +423,8 @@ func TestFlagsAreTheNamesInKebabCase(t *testing.T) {
 	}
 }
 
-func TestTheREADMEHasTheTableOfSettings(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, found := strings.Cut(string(readme), "<!-- settings:begin -->\n")
-	table, _, ended := strings.Cut(rest, "<!-- settings:end -->")
-	if !found || !ended {
-		t.Fatal("README.md lacks the markers settings:begin and settings:end")
-	}
-	if strings.TrimSpace(table) != strings.TrimSpace(config.MarkdownTable()) {
-		t.Errorf("README.md and config.Vars differ; between the markers belongs\n%s", config.MarkdownTable())
-	}
+func TestDocumentationOfTheSettings(t *testing.T) {
+	doctest.Section(t, "../docs/configuration.md", "settings", config.MarkdownTable())
 }
 
 func TestHelpNamesEverySetting(t *testing.T) {

@@ -38,7 +38,7 @@ func (c Config) Shown() map[string]string {
 	return all
 }
 
-// MarkdownTable returns the table of the settings for the README.
+// MarkdownTable returns the table of the settings for docs/configuration.md.
 func MarkdownTable() string {
 	var b strings.Builder
 	b.WriteString("| variable | default | meaning |\n|---|---|---|\n")

@@ -15,15 +15,15 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// settings are the variables that the README documents, and those of Go's runtime.
+// settings are the variables that are documented, and those of Go's runtime.
 func settings(t *testing.T) map[string]bool {
 	t.Helper()
 	known := map[string]bool{"GOMEMLIMIT": true}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(LEASEHOLD_[A-Z_]+)`").FindAllStringSubmatch(read(t, "../../README.md"), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(LEASEHOLD_[A-Z_]+)`").FindAllStringSubmatch(read(t, "../../docs/configuration.md"), -1) {
 		known[m[1]] = true
 	}
 	if len(known) < 20 {
-		t.Fatalf("the README documents %d settings", len(known))
+		t.Fatalf("docs/configuration.md has %d settings", len(known))
 	}
 	return known
 }

@@ -131,7 +131,6 @@ func TestNodesRunWithoutPrivileges(t *testing.T) {
 	}
 }
 
-// settings are the variables that the README documents.
 func TestManifestsNameSettingsThatExist(t *testing.T) {
 	f := render(t)
 	known := settings(t)
