@@ -16,11 +16,14 @@ import (
 const (
 	exitFailure = 1
 	exitUsage   = 2
+	exitUnknown = 3
 	exitForced  = 130
 )
 
 // Deps are all that the commands need from outside.
 type Deps struct {
+	// Version is the program's.
+	Version        string
 	Environ        []string
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -66,7 +69,7 @@ func failure(err error) error {
 func Commands(d Deps) []*cobra.Command {
 	return []*cobra.Command{
 		d.statusCommand(), d.nodesCommand(), d.sessionsCommand(), d.leasesCommand(), d.explainCommand(), d.planCommand(),
-		d.configCommand(), manCommand(d.Stdout),
+		d.probeCommand(), d.configCommand(), manCommand(d.Stdout),
 	}
 }
 

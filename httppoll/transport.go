@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"time"
 )
 
@@ -80,9 +81,23 @@ func (d *dialer) dialTLS(ctx context.Context, network, addr string) (net.Conn, e
 	conn := tls.Client(raw, cfg)
 	ctx, cancel := context.WithTimeout(ctx, d.handshake)
 	defer cancel()
-	if err := conn.HandshakeContext(ctx); err != nil {
+	if err := handshake(ctx, conn); err != nil {
 		_ = raw.Close()
 		return nil, &dialError{class: ClassTLS, err: err}
 	}
 	return conn, nil
+}
+
+// handshake tells who traces the poll, as net/http does of the handshakes that it makes
+// itself.
+func handshake(ctx context.Context, conn *tls.Conn) error {
+	trace := httptrace.ContextClientTrace(ctx)
+	if trace != nil && trace.TLSHandshakeStart != nil {
+		trace.TLSHandshakeStart()
+	}
+	err := conn.HandshakeContext(ctx)
+	if trace != nil && trace.TLSHandshakeDone != nil {
+		trace.TLSHandshakeDone(conn.ConnectionState(), err)
+	}
+	return err
 }

@@ -17,7 +17,7 @@ import (
 // cliDeps are what the operator's commands need of the program.
 func (a *app) cliDeps() cli.Deps {
 	return cli.Deps{
-		Environ: a.environ, Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr,
+		Version: build().version, Environ: a.environ, Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr,
 		Terminal: isTerminal(a.stdout), Progress: isTerminal(a.stderr),
 		Signals: a.signals, Connect: connect,
 	}
