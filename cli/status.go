@@ -15,6 +15,14 @@ import (
 
 // statusView is the fleet in a dozen lines.
 type statusView struct {
+	countView
+
+	Redis  redisView `json:"redis"`
+	Events eventView `json:"events"`
+}
+
+// countView are the counts of a fleet.
+type countView struct {
 	Healthy  bool     `json:"healthy"`
 	Problems []string `json:"problems"`
 
@@ -29,9 +37,6 @@ type statusView struct {
 	// WorstTTL is the least time that a lease has left; null: no lease runs out.
 	WorstTTL     *int64 `json:"worst_ttl_ms"`
 	WorstSession string `json:"worst_session_id,omitempty"`
-
-	Redis  redisView `json:"redis"`
-	Events eventView `json:"events"`
 }
 
 // redisView is the server, as far as it tells.
@@ -64,20 +69,27 @@ and change nothing about the exit code.`,
 	}, func(ctx context.Context, f *fleet, args []string) error { return f.status(ctx, args) })
 }
 
-func (f *fleet) status(ctx context.Context, _ []string) error {
+// summary counts all sessions.
+func (f *fleet) summary(ctx context.Context) (*fleetview.Summary, error) {
 	nodes, err := f.nodes(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	clock, err := f.clock(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sum := fleetview.NewSummary(nodes, clock())
-	if err := f.reader.Each(ctx, func(some []fleetview.Session) error { sum.Add(some); return nil }); err != nil {
+	err = f.reader.Each(ctx, func(some []fleetview.Session) error { sum.Add(some); return nil })
+	return sum, err
+}
+
+func (f *fleet) status(ctx context.Context, _ []string) error {
+	sum, err := f.summary(ctx)
+	if err != nil {
 		return err
 	}
-	v := newStatusView(sum)
+	v := statusView{countView: newCountView(sum)}
 	v.Redis = f.redisView(ctx)
 	v.Events = f.eventView(ctx)
 	if err := output.Describe(f.Stdout, f.out, v, v.word(), v.fields()); err != nil {
@@ -89,8 +101,8 @@ func (f *fleet) status(ctx context.Context, _ []string) error {
 	return nil
 }
 
-func newStatusView(sum *fleetview.Summary) statusView {
-	v := statusView{
+func newCountView(sum *fleetview.Summary) countView {
+	v := countView{
 		Problems: append([]string{}, sum.Problems()...), Members: sum.Members, Sessions: sum.Sessions,
 		States: make(map[fleetview.State]int), Late: sum.Late, LateMS: sum.Latest.Milliseconds(),
 		Least: sum.Least, Most: sum.Most, Spread: sum.Spread(), WorstSession: sum.Weakest,

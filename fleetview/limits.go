@@ -1,0 +1,120 @@
+package fleetview
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Level says how bad a fleet is, by the numbers of Nagios.
+type Level int
+
+// The levels.
+const (
+	LevelOK Level = iota
+	LevelWarning
+	LevelCritical
+)
+
+// String is the level's name, as Nagios has it.
+func (l Level) String() string {
+	switch l {
+	case LevelOK:
+		return "OK"
+	case LevelWarning:
+		return "WARNING"
+	case LevelCritical:
+	}
+	return "CRITICAL"
+}
+
+// Limit says from which count on something is bad; 0: never.
+type Limit struct{ Warning, Critical int }
+
+// Limits are those of a fleet.
+type Limits struct {
+	// MinNodes is how many nodes must be alive at least.
+	MinNodes int
+	// Unleased counts the sessions of which nobody polls any: those that nobody has
+	// leased, and those that are leased by a node that is gone.
+	Unleased, Overdue, Failing, Invalid Limit
+}
+
+// Check says what is wrong with the limits.
+func (l Limits) Check() error {
+	for _, n := range []int{
+		l.MinNodes, l.Unleased.Warning, l.Unleased.Critical, l.Overdue.Warning, l.Overdue.Critical,
+		l.Failing.Warning, l.Failing.Critical, l.Invalid.Warning, l.Invalid.Critical,
+	} {
+		if n < 0 {
+			return errors.New("limits must not be negative")
+		}
+	}
+	return nil
+}
+
+// Count is one of the counts that are judged.
+type Count struct {
+	Name  string
+	Value int
+	Limit
+
+	// Least says that the limits are the least that is well, and not the first that is
+	// bad.
+	Least bool
+}
+
+// Verdict is how bad a fleet is, and why.
+type Verdict struct {
+	Level   Level
+	Reasons []string // the worst first; none: all is well
+	Counts  []Count
+}
+
+// Judge judges a fleet.
+func (l Limits) Judge(s *Summary) Verdict {
+	v := Verdict{Counts: []Count{
+		{Name: "nodes", Value: s.Members, Limit: Limit{Critical: l.MinNodes}, Least: true},
+		{Name: "sessions", Value: s.Sessions},
+		{Name: "unleased", Value: s.States[Unleased] + s.States[Orphaned], Limit: l.Unleased},
+		{Name: "overdue", Value: s.Late, Limit: l.Overdue},
+		{Name: "failing", Value: s.States[Failing], Limit: l.Failing},
+		{Name: "invalid", Value: s.States[Invalid], Limit: l.Invalid},
+		{Name: "paused", Value: s.States[Paused]},
+		{Name: "spread", Value: s.Spread()},
+	}}
+	for level := LevelCritical; level > LevelOK; level-- {
+		for _, c := range v.Counts {
+			if c.level() == level {
+				v.Level = max(v.Level, level)
+				v.Reasons = append(v.Reasons, c.reason())
+			}
+		}
+	}
+	return v
+}
+
+func (c Count) level() Level {
+	is := func(limit int) bool {
+		switch {
+		case limit == 0:
+			return false
+		case c.Least:
+			return c.Value < limit
+		}
+		return c.Value >= limit
+	}
+	switch {
+	case is(c.Critical):
+		return LevelCritical
+	case is(c.Warning):
+		return LevelWarning
+	}
+	return LevelOK
+}
+
+func (c Count) reason() string {
+	if c.Least {
+		return fmt.Sprintf("%d %s, fewer than %d", c.Value, c.Name, c.Critical)
+	}
+	return fmt.Sprintf("%d sessions %s", c.Value, c.Name)
+}
