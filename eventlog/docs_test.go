@@ -116,8 +116,8 @@ func sources(t *testing.T, root string) []*ast.File {
 	return files
 }
 
-// catalogued returns the types of the events in the catalog.
-func catalogued() map[string]bool {
+// cataloged returns the types of the events in the catalog.
+func cataloged() map[string]bool {
 	names := make(map[string]bool)
 	for _, e := range eventlog.All() {
 		names[reflect.TypeOf(e).Name()] = true
@@ -135,8 +135,8 @@ func TestTheCatalogHasEveryEventThatThereIs(t *testing.T) {
 			}
 		}
 	}
-	if !reflect.DeepEqual(found, catalogued()) {
-		t.Errorf("there are the events %v, the catalog has %v", found, catalogued())
+	if !reflect.DeepEqual(found, cataloged()) {
+		t.Errorf("there are the events %v, the catalog has %v", found, cataloged())
 	}
 }
 
@@ -159,7 +159,7 @@ func TestEveryEventIsLoggedSomewhere(t *testing.T) {
 			return true
 		})
 	}
-	for name := range catalogued() {
+	for name := range cataloged() {
 		if !made[name] {
 			t.Errorf("%s is documented and never logged", name)
 		}

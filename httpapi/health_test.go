@@ -59,7 +59,9 @@ func TestANodeIsAliveAsLongAsEveryCheckOfThatHolds(t *testing.T) {
 		{"/healthz", []httpapi.Check{stuck, check("polls", nil)}, http.StatusServiceUnavailable, `{"status":"not alive","failed":{"event loop":"stuck"}}`},
 		{"/healthz?verbose", []httpapi.Check{check("polls", nil)}, http.StatusOK, `{"status":"ok","checks":[{"name":"polls","ok":true}]}`},
 		{
-			"/healthz?verbose=1", []httpapi.Check{stuck, check("polls", nil)}, http.StatusServiceUnavailable,
+			"/healthz?verbose=1",
+			[]httpapi.Check{stuck, check("polls", nil)},
+			http.StatusServiceUnavailable,
 			`{"status":"not alive","failed":{"event loop":"stuck"},"checks":[{"name":"event loop","ok":false,"error":"stuck"},{"name":"polls","ok":true}]}`,
 		},
 	} {

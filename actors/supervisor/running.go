@@ -57,8 +57,8 @@ func (r *Running) Tell(m membership.Message) { r.root.Send(r.pid, m) }
 
 // Probe asks the pair whether it still handles messages: each calls its function when it
 // has come to the question. The functions must not block.
-func (r *Running) Probe(renewer, membership func()) {
-	r.root.Send(r.pid, &probe{renewer: renewer, membership: membership})
+func (r *Running) Probe(renewer, deciding func()) {
+	r.root.Send(r.pid, &probe{renewer: renewer, membership: deciding})
 }
 
 // Failed delivers the reason when the node can't go on.
