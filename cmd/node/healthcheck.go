@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -29,7 +31,8 @@ func (a *app) healthcheckCommand() *cobra.Command {
 		Short: "Ask the node of this host whether it works",
 		Long: `Ask the node that LEASEHOLD_HTTP_ADDR names whether it works, by /healthz, and exit
 with 0 if it does and 1 if not. It is for images that have no curl. With --ready,
-/readyz is asked.`,
+/readyz is asked. Where LEASEHOLD_HTTP_CERT_FILE is set, it asks by TLS, and only who
+shows that certificate is believed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.code = a.healthcheck(cmd.Context(), settingFlags(cmd), ready)
@@ -56,7 +59,16 @@ func (a *app) healthcheck(ctx context.Context, flags map[string]string, ready bo
 	if ready {
 		path = "/readyz"
 	}
-	status, body, err := ask(ctx, "http://"+host+path)
+	own, err := shownBy(cfg)
+	if err != nil {
+		fmt.Fprintf(a.stderr, "leasehold: LEASEHOLD_HTTP_CERT_FILE can not be used: %v\n", err)
+		return exitUsage
+	}
+	scheme := "http://"
+	if own != nil {
+		scheme = "https://"
+	}
+	status, body, err := ask(ctx, scheme+host+path, own)
 	switch {
 	case err != nil:
 		fmt.Fprintf(a.stderr, "leasehold: the node at %s does not answer: %v\n", host, err)
@@ -90,8 +102,32 @@ func reachable(addr string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
+// shownBy returns how to know the node by the certificate of the settings, or nil where
+// it speaks no TLS. Its names do not matter: this is not where others reach the node.
+func shownBy(cfg config.Config) (*tls.Config, error) {
+	server, err := cfg.HTTPTLS()
+	if server == nil {
+		return nil, err
+	}
+	pair, err := server.GetCertificate(&tls.ClientHelloInfo{})
+	if err != nil {
+		return nil, err
+	}
+	own := pair.Certificate[0]
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		InsecureSkipVerify: true, //nolint:gosec // more is asked for than a name and an authority: the very certificate
+		VerifyConnection: func(state tls.ConnectionState) error {
+			if !bytes.Equal(state.PeerCertificates[0].Raw, own) {
+				return errors.New("it shows another certificate than that of LEASEHOLD_HTTP_CERT_FILE")
+			}
+			return nil
+		},
+	}, nil
+}
+
 // ask gets a URL and returns what it answers. It follows no redirect and uses no proxy.
-func ask(ctx context.Context, url string) (status int, body string, err error) {
+func ask(ctx context.Context, url string, server *tls.Config) (status int, body string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
@@ -99,7 +135,7 @@ func ask(ctx context.Context, url string) (status int, body string, err error) {
 		return 0, "", err
 	}
 	client := http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true},
+		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: server},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	resp, err := client.Do(req)

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"crypto/tls"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"leasehold/internal/certtest"
 )
 
 func TestAHealthCheckExitsAsTheNodeSays(t *testing.T) {
@@ -51,5 +56,33 @@ func TestAHealthCheckNeedsAnAddressThatCanBeAsked(t *testing.T) {
 		if got, err := reachable(addr); got != want || err != nil {
 			t.Errorf("%s is asked at %s (%v), want %s", addr, got, err, want)
 		}
+	}
+}
+
+func TestAHealthCheckBelievesOnlyTheCertificateOfTheSettings(t *testing.T) {
+	ca := certtest.New(t)
+	cert, key := ca.Pair(t, "node.example") // not the name that is asked
+	foreignCert, foreignKey := ca.Pair(t, "node.example")
+	shown, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("fine")) }))
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{shown}}
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it is refused on purpose
+	s.StartTLS()
+	defer s.Close()
+	addr := "LEASEHOLD_HTTP_ADDR=" + strings.TrimPrefix(s.URL, "https://")
+	with := func(cert, key string) outcome {
+		return execute([]string{addr, "LEASEHOLD_HTTP_CERT_FILE=" + cert, "LEASEHOLD_HTTP_KEY_FILE=" + key}, "healthcheck")
+	}
+	if got := with(cert, key); got.code != exitOK || got.stdout != "fine\n" {
+		t.Errorf("%+v", got)
+	}
+	if got := with(foreignCert, foreignKey); got.code != exitFailure || !strings.Contains(got.stderr, "another certificate") {
+		t.Errorf("one of another, by the same authority, is believed: %+v", got)
+	}
+	if got := execute([]string{addr}, "healthcheck"); got.code != exitFailure {
+		t.Errorf("without TLS: %+v", got)
 	}
 }
