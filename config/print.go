@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -50,11 +51,9 @@ func MarkdownTable() string {
 		if v.Fallback != "" {
 			name += " (falls back to `" + v.Fallback + "`)"
 		}
-		for _, other := range Vars() {
-			if other.Beside == v.Name {
-				name += ", `" + other.Name + "`"
-				v.Meaning += "; " + other.Meaning
-			}
+		if other, ok := beside(v.Name); ok {
+			name += ", `" + other.Name + "`"
+			v.Meaning += "; " + other.Meaning
 		}
 		switch {
 		case def == "":
@@ -65,6 +64,16 @@ func MarkdownTable() string {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, def, v.Meaning)
 	}
 	return b.String()
+}
+
+// beside returns the setting that shares a row with another.
+func beside(name string) (Var, bool) {
+	all := Vars()
+	i := slices.IndexFunc(all, func(v Var) bool { return v.Beside == name })
+	if i < 0 {
+		return Var{}, false
+	}
+	return all[i], true
 }
 
 // Help returns the settings for a terminal.

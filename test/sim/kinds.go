@@ -20,6 +20,7 @@ const rare = 40
 func kinds() []kind {
 	var all []kind
 	all = append(all, nodeKinds()...)
+	all = append(all, lesseeKinds()...)
 	all = append(all, linkKinds()...)
 	all = append(all, eventKinds()...)
 	all = append(all, redisKinds()...)

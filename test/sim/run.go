@@ -145,9 +145,19 @@ func (w *world) apply(a *agenda, e event) {
 
 // stop ends the fleet and all that goes on beside it.
 func (w *world) stop() {
+	for _, x := range w.lessees {
+		select {
+		case <-x.done:
+		default:
+			close(x.done)
+		}
+	}
 	w.fleet.Stop()
 	for _, d := range w.drains {
 		<-d.Done
+	}
+	for _, x := range w.lessees {
+		<-x.over
 	}
 	bubble.Settle()
 }

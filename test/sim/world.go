@@ -21,10 +21,11 @@ type world struct {
 	fleet    *nodetest.Fleet
 	start    time.Time
 
-	nodes  []*nodetest.Member // started, and neither killed nor asked to drain
-	drains []*drain
-	docs   []*document // those that exist, in the order of their making
-	made   int         // documents ever made
+	nodes   []*nodetest.Member // started, and neither killed nor asked to drain
+	drains  []*drain
+	lessees []*lessee   // ever hired
+	docs    []*document // those that exist, in the order of their making
+	made    int         // documents ever made
 
 	applied []applied // the faults that hit something, in order
 	counts  map[string]int
