@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 
 	"leasehold/rediskey"
 	"leasehold/session"
@@ -66,6 +69,12 @@ func (s *scanner) values(each func(raw []byte, line int)) {
 		return
 	}
 	for s.skipSpace() {
+		// Most inputs have a value a line.
+		if line, _, _ := bytes.Cut(s.text[s.at:], []byte("\n")); json.Valid(line) {
+			each(line, s.line)
+			s.move(s.at + len(line))
+			continue
+		}
 		dec := json.NewDecoder(bytes.NewReader(s.text[s.at:]))
 		var raw json.RawMessage
 		if dec.Decode(&raw) != nil {
@@ -129,26 +138,47 @@ func (s *scanner) broken() {
 	}
 }
 
+// found is a value of an input, and what became of it.
+type found struct {
+	raw  []byte
+	line int
+	doc  session.Document
+	err  error
+}
+
 // documents reads the sessions of an input: objects with an ID. It returns all faults.
+// Values are judged by several goroutines at once.
 func documents(text []byte, judge func(session.Document) error) ([]entry, faults) {
 	s := &scanner{text: text, line: 1}
+	var values []found
+	s.values(func(raw []byte, line int) { values = append(values, found{raw: bytes.TrimRight(raw, " \t\r"), line: line}) })
+	share := max(1, (len(values)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
+	var judges sync.WaitGroup
+	for some := range slices.Chunk(values, share) {
+		judges.Go(func() {
+			for i := range some {
+				v := &some[i]
+				if v.doc, v.err = document(v.raw); v.err == nil {
+					v.err = judge(v.doc)
+				}
+			}
+		})
+	}
+	judges.Wait()
 	var all []entry
-	seen := make(map[string]int)
-	s.values(func(raw []byte, line int) {
-		d, err := document(raw)
-		if err == nil {
-			err = judge(d)
-		}
-		if first, twice := seen[d.ID]; twice && err == nil {
-			err = fmt.Errorf("session %s is on line %d already", rediskey.Display(d.ID), first)
+	seen := make(map[string]int, len(values))
+	for _, v := range values {
+		err := v.err
+		if first, twice := seen[v.doc.ID]; twice && err == nil {
+			err = fmt.Errorf("session %s is on line %d already", rediskey.Display(v.doc.ID), first)
 		}
 		if err != nil {
-			s.bad = append(s.bad, fault{line, err.Error()})
-			return
+			s.bad = append(s.bad, fault{v.line, err.Error()})
+			continue
 		}
-		seen[d.ID] = line
-		all = append(all, entry{Document: d, line: line})
-	})
+		seen[v.doc.ID] = v.line
+		all = append(all, entry{Document: v.doc, line: v.line})
+	}
 	return all, s.bad
 }
 

@@ -2,6 +2,7 @@ package fleetview
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,15 +31,30 @@ type Reader struct {
 	Rules Rules
 }
 
+// inFlight is how many batches are read and decoded at once.
+const inFlight = 4
+
 // Each calls f with all sessions in batches, each session once, in no order. An error
-// of f ends the reading.
+// of f ends the reading. f is called by one goroutine at a time.
 func (r Reader) Each(ctx context.Context, f func([]Session) error) error {
-	seen := make(map[string]struct{})
-	batches := make(chan []Session, 1)
+	pages, batches := make(chan []string), make(chan []Session)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		defer close(batches)
-		return r.page(ctx, seen, batches)
+		defer close(pages)
+		return r.page(ctx, pages)
+	})
+	var readers sync.WaitGroup
+	for range inFlight {
+		readers.Add(1)
+		g.Go(func() error {
+			defer readers.Done()
+			return r.read(ctx, pages, batches)
+		})
+	}
+	g.Go(func() error {
+		readers.Wait()
+		close(batches)
+		return nil
 	})
 	g.Go(func() error {
 		for some := range batches {
@@ -51,27 +67,64 @@ func (r Reader) Each(ctx context.Context, f func([]Session) error) error {
 	return g.Wait()
 }
 
-// page reads step by step while the batch before is being used.
-func (r Reader) page(ctx context.Context, seen map[string]struct{}, batches chan<- []Session) error {
+// page lists the IDs step by step, each once.
+func (r Reader) page(ctx context.Context, pages chan<- []string) error {
+	seen := make(map[string]struct{})
 	for cursor := ""; ; {
-		ids, next, err := r.Store.Page(ctx, cursor, step)
+		var ids []string
+		var next string
+		err := again(ctx, func() (err error) {
+			ids, next, err = r.Store.Page(ctx, cursor, step)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		some, err := r.Get(ctx, fresh(ids, seen))
-		if err != nil {
+		if err := send(ctx, pages, fresh(ids, seen)); err != nil || next == "" {
 			return err
-		}
-		select {
-		case batches <- some:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		if next == "" {
-			return nil
 		}
 		cursor = next
 	}
+}
+
+// read reads the sessions of the pages.
+func (r Reader) read(ctx context.Context, pages <-chan []string, batches chan<- []Session) error {
+	for ids := range pages {
+		var some []Session
+		err := again(ctx, func() (err error) {
+			some, err = r.Get(ctx, ids)
+			return err
+		})
+		if err == nil {
+			err = send(ctx, batches, some)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func send[T any](ctx context.Context, to chan<- T, v T) error {
+	select {
+	case to <- v:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// tries is how often a step of a long reading is made before it is given up with all of
+// it: one answer of hundreds may come late, and to read is to change nothing.
+const tries = 3
+
+func again(ctx context.Context, do func() error) (err error) {
+	for range tries {
+		if err = do(); err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // fresh leaves out what was seen before: a listing may give an ID twice.
