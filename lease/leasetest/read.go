@@ -55,6 +55,33 @@ func readSpecs(run Runner) {
 		g.Expect(since()).To(BeTemporally(">=", began.Add(10*time.Millisecond)))
 	})
 
+	it(run, "tells how the last poll ended and when the next is due, for people", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", long)
+		before := f.Store.Inspect(ctx, []string{"s"})[0]
+		g.Expect(before.Token).To(Equal(grant.Token))
+		g.Expect(before.Next).To(BeZero())
+		g.Expect(before.Last).To(BeNil())
+		start, err := f.Store.Begin(ctx, grant, lease.Slot{Interval: time.Minute, Bound: time.Second})
+		g.Expect(err).NotTo(HaveOccurred())
+		ms := func(d time.Duration) time.Time { return start.At.Add(d).Truncate(time.Millisecond) }
+		g.Expect(f.Store.Finish(ctx, grant, lease.Result{
+			Class: "http_error", Error: "status 503", Status: 503, Bytes: 17, Started: start.At, Duration: 1500 * time.Millisecond,
+			NextDue: ms(time.Second), RetryAt: ms(2 * time.Second), Failures: 3,
+		})).To(Succeed())
+		in := f.Store.Inspect(ctx, []string{"s"})[0]
+		g.Expect(in.Err).NotTo(HaveOccurred())
+		g.Expect(in.Next).To(BeTemporally("==", ms(2*time.Second)), "a retry waits for its time")
+		g.Expect(in.Failures).To(Equal(3))
+		g.Expect(in.Last.Started).To(BeTemporally("==", start.At))
+		in.Last.Started = time.Time{}
+		g.Expect(*in.Last).To(Equal(lease.Run{
+			Duration: 1500 * time.Millisecond, Class: "http_error", Error: "status 503", Status: 503, Bytes: 17,
+		}))
+		f.raw(ctx, g, "SET", f.Keys.State("text"), "x")
+		g.Expect(f.Store.Inspect(ctx, []string{"text"})[0].Err).To(MatchError(lease.ErrForeign))
+		g.Expect(f.Store.Inspect(ctx, nil)).To(BeEmpty())
+	})
+
 	it(run, "writes nothing", func(ctx context.Context, g Gomega, f *Fixture) {
 		f.Store.Read(ctx, oddIDs())
 		for _, id := range oddIDs() {
