@@ -69,7 +69,7 @@ func failure(err error) error {
 func Commands(d Deps) []*cobra.Command {
 	return []*cobra.Command{
 		d.statusCommand(), d.nodesCommand(), d.sessionsCommand(), d.leasesCommand(), d.explainCommand(), d.planCommand(),
-		d.probeCommand(), d.checkCommand(), d.eventsCommand(), d.configCommand(), manCommand(d.Stdout),
+		d.probeCommand(), d.checkCommand(), d.eventsCommand(), d.supportCommand(), d.configCommand(), manCommand(d.Stdout),
 	}
 }
 

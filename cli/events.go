@@ -14,8 +14,8 @@ import (
 
 	"leasehold/config"
 	"leasehold/fleetview"
-	"leasehold/rediskey"
 	"leasehold/redisevents"
+	"leasehold/rediskey"
 )
 
 // tailing is what events was told.

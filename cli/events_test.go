@@ -30,7 +30,7 @@ type happeningReply struct {
 
 // tail runs events until it has shown so much, beginning when it listens: do is called
 // once then.
-func (b *bench) tail(do func(), until func([]happeningReply) bool, args ...string) ([]happeningReply, string) {
+func (b *bench) tail(do func(), until func([]happeningReply) bool, args ...string) []happeningReply {
 	b.t.Helper()
 	notes := &screen{}
 	begun := false
@@ -57,10 +57,12 @@ func (b *bench) tail(do func(), until func([]happeningReply) bool, args ...strin
 	if got.code != 0 {
 		b.t.Errorf("%+v, %s", got, notes)
 	}
-	return read(shown), notes.String()
+	return read(shown)
 }
 
-func has(all []happeningReply, is func(happeningReply) bool) bool { return slices.ContainsFunc(all, is) }
+func has(all []happeningReply, is func(happeningReply) bool) bool {
+	return slices.ContainsFunc(all, is)
+}
 
 func TestEventsShowWhatHappens(t *testing.T) {
 	b := newBench(t)
@@ -69,7 +71,7 @@ func TestEventsShowWhatHappens(t *testing.T) {
 	var grant lease.Grant
 	versions := map[string]int64{}
 	began := time.Now().Add(-time.Minute)
-	all, _ := b.tail(func() {
+	all := b.tail(func() {
 		b.node("there") // its heartbeat is no news
 		holder = b.node("a")
 		b.sessions("s1")
@@ -123,15 +125,15 @@ func TestEventsAreFilteredAndHavePolls(t *testing.T) {
 			lease.Grant{Session: session, Holder: holder, Token: 7},
 			lease.Result{Class: "http_error", Status: status, Sequence: 1, Body: []byte("answer")},
 		)
-		b.rdb.XAdd(t.Context(), streamArgs("poll:results", session, string(m.JSON)))
+		b.rdb.XAdd(t.Context(), streamArgs(session, string(m.JSON)))
 	}
 	result("web", 500) // before
 	polled := func(h happeningReply) bool { return h.Type == "poll" }
-	all, _ := b.tail(func() {
+	all := b.tail(func() {
 		b.sessions("web", "other")
 		b.lease(holder, "web", "other")
 		result("other", 501)
-		b.rdb.XAdd(t.Context(), streamArgs("poll:results", "web", "nonsense"))
+		b.rdb.XAdd(t.Context(), streamArgs("web", "nonsense"))
 		result("web", 503)
 	}, func(all []happeningReply) bool {
 		return has(all, polled) && has(all, func(h happeningReply) bool { return h.Type == "lease.taken" })

@@ -7,8 +7,8 @@ import (
 
 	"leasehold/fleetview"
 	"leasehold/lease"
-	"leasehold/rediskey"
 	"leasehold/redisevents"
+	"leasehold/rediskey"
 	"leasehold/results"
 )
 

@@ -151,7 +151,9 @@ type found struct {
 func documents(text []byte, judge func(session.Document) error) ([]entry, faults) {
 	s := &scanner{text: text, line: 1}
 	var values []found
-	s.values(func(raw []byte, line int) { values = append(values, found{raw: bytes.TrimRight(raw, " \t\r"), line: line}) })
+	s.values(func(raw []byte, line int) {
+		values = append(values, found{raw: bytes.TrimRight(raw, " \t\r"), line: line})
+	})
 	share := max(1, (len(values)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
 	var judges sync.WaitGroup
 	for some := range slices.Chunk(values, share) {

@@ -206,6 +206,6 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func streamArgs(stream, session, event string) *redis.XAddArgs {
-	return &redis.XAddArgs{Stream: stream, Values: []any{"session", session, "token", "1", "event", event}}
+func streamArgs(session, event string) *redis.XAddArgs {
+	return &redis.XAddArgs{Stream: "poll:results", Values: []any{"session", session, "token", "1", "event", event}}
 }

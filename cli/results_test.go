@@ -18,7 +18,7 @@ func TestResultsAreThoseOfTheStream(t *testing.T) {
 	put := func(g lease.Grant, status int) {
 		r := lease.Result{OK: status == 200, Class: "success", Status: status}
 		m := results.Encode(g, r)
-		err := b.rdb.XAdd(t.Context(), streamArgs("poll:results", g.Session, string(m.JSON))).Err()
+		err := b.rdb.XAdd(t.Context(), streamArgs(g.Session, string(m.JSON))).Err()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +26,7 @@ func TestResultsAreThoseOfTheStream(t *testing.T) {
 	for i := range 30 {
 		put(grants[i%2], 200+i)
 	}
-	b.rdb.XAdd(t.Context(), streamArgs("poll:results", "s1", "nonsense"))
+	b.rdb.XAdd(t.Context(), streamArgs("s1", "nonsense"))
 	statuses := func(args ...string) string {
 		var all []string
 		for line := range strings.Lines(b.ok(append([]string{"sessions", "results", "-o", "jsonl"}, args...)...)) {

@@ -25,12 +25,20 @@ func TestLimitsAreCountsFromWhichOnItIsBad(t *testing.T) {
 		{"a warning", fleetview.Limits{Failing: one}, map[fleetview.State]int{fleetview.Failing: 2}, 0, fleetview.LevelWarning, []string{"2 sessions failing"}},
 		{"critical", fleetview.Limits{Failing: one}, map[fleetview.State]int{fleetview.Failing: 3}, 0, fleetview.LevelCritical, []string{"3 sessions failing"}},
 		{
-			"orphans are leased by nobody", fleetview.Limits{Unleased: one},
-			map[fleetview.State]int{fleetview.Unleased: 1, fleetview.Orphaned: 2}, 0, fleetview.LevelCritical, []string{"3 sessions unleased"},
+			"orphans are leased by nobody",
+			fleetview.Limits{Unleased: one},
+			map[fleetview.State]int{fleetview.Unleased: 1, fleetview.Orphaned: 2},
+			0,
+			fleetview.LevelCritical,
+			[]string{"3 sessions unleased"},
 		},
 		{
-			"the worst first", fleetview.Limits{Overdue: fleetview.Limit{Critical: 1}, Failing: one},
-			map[fleetview.State]int{fleetview.Failing: 1}, 1, fleetview.LevelCritical, []string{"1 sessions overdue", "1 sessions failing"},
+			"the worst first",
+			fleetview.Limits{Overdue: fleetview.Limit{Critical: 1}, Failing: one},
+			map[fleetview.State]int{fleetview.Failing: 1},
+			1,
+			fleetview.LevelCritical,
+			[]string{"1 sessions overdue", "1 sessions failing"},
 		},
 	} {
 		v := c.limits.Judge(&fleetview.Summary{Members: 2, States: c.states, Late: c.late})
