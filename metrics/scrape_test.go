@@ -73,6 +73,68 @@ func TestANodeIsReadWhenItIsAsked(t *testing.T) {
 	}
 }
 
+// pool is a client of which only the pool is asked.
+type pool struct {
+	redis.UniversalClient
+
+	stats redis.PoolStats
+}
+
+func (p pool) PoolStats() *redis.PoolStats { return &p.stats }
+
+func TestThePoolIsThatOfTheClient(t *testing.T) {
+	m := New(Build{})
+	m.WatchNode(still{}, nil, pool{stats: redis.PoolStats{Hits: 1, Misses: 2, Timeouts: 3, TotalConns: 4, IdleConns: 5, StaleConns: 6}})
+	expect(t, m, map[string]float64{
+		"redis_pool_hits_total": 1, "redis_pool_misses_total": 2, "redis_pool_timeouts_total": 3,
+		"redis_pool_connections": 4, "redis_pool_idle_connections": 5, "redis_pool_stale_connections_total": 6,
+	})
+}
+
+func TestWhatANodeTellsIsObserved(t *testing.T) {
+	m := New(Build{})
+	g := m.Gauge()
+	g.Lag(250 * time.Millisecond)
+	g.Batch(40, 500*time.Millisecond)
+	g.Batch(60, 750*time.Millisecond)
+	expect(t, m, map[string]float64{
+		"events_lag_seconds_count": 1, "events_lag_seconds_sum": .25,
+		"lease_renewal_batch_size_count": 2, "lease_renewal_batch_size_sum": 100,
+		"lease_renewal_batch_seconds_count": 2, "lease_renewal_batch_seconds_sum": 1.25,
+	})
+}
+
+// hanging is a sink that takes nothing.
+type hanging struct{ sink }
+
+func (hanging) Deliver(ctx context.Context, _ results.Message) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestWhatASinkDoesNotTakeWaitsAndIsDroppedAtTheEnd(t *testing.T) {
+	hub := results.NewHub(t.Context(), eventlog.New(io.Discard, eventlog.Options{}), hanging{sink{"webhook"}})
+	m := New(Build{})
+	m.WatchNode(still{}, hub, nil)
+	for range 3 {
+		hub.Recorded(results.Message{Session: "s"})
+	}
+	if got := series(t, m)["leasehold_results_queued{sink=webhook}"]; got < 2 || got > 3 {
+		t.Errorf("%v wait, of 3 of which one may be under way", got)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	hub.Close(over)
+	dropped := func() float64 { return series(t, m)["leasehold_results_dropped_total{sink=webhook}"] }
+	for end := time.Now().Add(10 * time.Second); dropped() < 3 && time.Now().Before(end); { // the one under way hears of the end
+		time.Sleep(time.Millisecond)
+	}
+	if got := dropped(); got != 3 {
+		t.Errorf("%v are dropped, want 3", got)
+	}
+	expect(t, m, map[string]float64{"results_sent_total{sink=webhook}": 0, "results_queued{sink=webhook}": 0})
+}
+
 func TestSinksAreCountedByName(t *testing.T) {
 	hub := results.NewHub(t.Context(), nil, sink{"webhook"})
 	m := New(Build{})

@@ -54,10 +54,27 @@ var _ = Describe("a cordon", func() {
 			d := ready(nil, nil)
 			d.cordon(self, c)
 			d.m.onMembers([]lease.Member{{Instance: self, Remaining: ttl, Cordon: c}}, d.now)
+			d.settle()
 			o := d.take()
 			Expect(o.logs).To(Equal([]eventlog.Event{eventlog.NodeCordoned{Reason: string(c)}}))
 			d.cordon(self, lease.Open)
 			Expect(d.take().logs).To(Equal([]eventlog.Event{eventlog.NodeUncordoned{}}))
+		})
+
+		It("of another node is that node's to tell, "+string(c), func() {
+			d := ready([]string{peer}, nil)
+			d.cordon(peer, c)
+			Expect(d.take().logs).To(BeEmpty())
+		})
+
+		It("counts from the first look at a node on, "+string(c), func() {
+			d := ready(nil, nil)
+			d.m.onMembers([]lease.Member{{Instance: peer, Remaining: ttl, Cordon: c}}, d.now)
+			d.settle()
+			d.read(docs(ids(8)...)...)
+			d.sleep(time.Second)
+			mine, _ := d.mine()
+			Expect(mine).To(HaveLen(8))
 		})
 
 		It("does not count as a turn among the nodes that try a free session, "+string(c), func() {
