@@ -80,12 +80,21 @@ func (c *Cell) trusted() (until time.Time, alive bool) {
 	return c.until, c.ctx.Err() == nil
 }
 
-// Usable reports whether a new poll may start now.
+// Usable reports whether a new poll may start now. A cell whose deadline passed on the
+// wall clock ends by this: should that clock go back, nobody would hear that it is usable
+// again.
 func (c *Cell) Usable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	return !c.suspended && c.ctx.Err() == nil && now.Before(c.until) && !c.slept(now)
+	if c.ctx.Err() != nil || !now.Before(c.until) {
+		return false
+	}
+	if c.slept(now) {
+		c.end(ErrExpired)
+		return false
+	}
+	return !c.suspended
 }
 
 // Extend moves the deadline to until, never back, and ends a suspension. It

@@ -189,11 +189,11 @@ var _ = Describe("a lease cell on a machine that slept", func() {
 	It("is of no use once the wall clock is past the deadline", func() {
 		c := slept()
 		Expect(time.Until(c.TrustedUntil())).To(BeNumerically(">", 30*time.Second), "the clocks are apart")
-		Expect(c.Usable()).To(BeFalse())
 		Expect(c.Context().Err()).NotTo(HaveOccurred(), "nobody has compared the clocks yet")
 		Expect(c.Slept()).To(BeTrue())
 		Expect(context.Cause(c.Context())).To(MatchError(cell.ErrExpired))
 		Expect(c.Slept()).To(BeFalse(), "it has ended already")
+		Expect(slept().Usable()).To(BeFalse())
 	})
 
 	It("is ended by an extension rather than revived", func() {
@@ -207,6 +207,19 @@ var _ = Describe("a lease cell on a machine that slept", func() {
 		Expect(c.Slept()).To(BeFalse())
 		Expect(c.Usable()).To(BeTrue())
 		c.Kill(errRefused)
+	})
+
+	It("ends as it is found of no use, lest a wall clock that goes back leave it alive and unused", func() {
+		bubble.Run(func(g Gomega) {
+			ahead := time.Duration(0)
+			ctx := cell.WithWall(context.Background(), func(t time.Time) time.Time { return t.Add(ahead) })
+			c := cell.New(ctx, lease.Term{TrustedUntil: time.Now().Add(time.Minute)})
+			ahead = time.Hour
+			g.Expect(c.Usable()).To(BeFalse())
+			ahead = 0
+			g.Expect(context.Cause(c.Context())).To(MatchError(cell.ErrExpired))
+			g.Expect(c.Usable()).To(BeFalse())
+		})
 	})
 
 	It("goes by the monotonic clock where the wall clock was set back", func() {
