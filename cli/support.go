@@ -63,7 +63,7 @@ Redis does not answer at all.`,
 
 // support writes the file. It is made first: all the work would be for nothing else.
 func (f *fleet) support(ctx context.Context, how gathering) (err error) {
-	out, err := os.OpenFile(how.file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator names the file
+	out, err := os.OpenFile(how.file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,8 @@ var errLate = errors.New("late")
 func (s *lateStore) answer(call string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed[call]++; s.failed[call] <= s.late {
+	s.failed[call]++
+	if s.failed[call] <= s.late {
 		return errLate
 	}
 	return nil
