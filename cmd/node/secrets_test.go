@@ -166,9 +166,10 @@ func TestNothingThatIsShownHoldsASecret(t *testing.T) {
 	addr := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
 	a := s.node("a", "LEASEHOLD_HTTP_ADDR="+addr,
 		"LEASEHOLD_RESULT_WEBHOOK_URL="+s.withSecrets(webhook+"/hook/"+marked))
+	// Alone it has all sessions; once there are two, either may have those that answer.
+	a.await(t, `"event":"node.ready"`, `"event":"poll.succeeded"`, `"event":"session.invalid"`, `"event":"result.dropped"`)
 	b := s.node("b", "LEASEHOLD_LOG_FORMAT=console", "LEASEHOLD_HTTP_ADDR=",
 		"LEASEHOLD_RESULT_WEBHOOK_URL="+s.withSecrets("http://127.0.0.1:1/hook/"+marked))
-	a.await(t, `"event":"node.ready"`, `"event":"poll.succeeded"`, `"event":"session.invalid"`, `"event":"result.dropped"`)
 	b.await(t, "poll.failed")
 	s.failures(ids)
 	s.api(addr, ids)
