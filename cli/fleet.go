@@ -15,7 +15,6 @@ import (
 	"leasehold/config"
 	"leasehold/fleetview"
 	"leasehold/redisstore"
-	"leasehold/session"
 )
 
 // fleet is what a command works on.
@@ -49,17 +48,27 @@ func addSettings(cmd *cobra.Command, names []string) {
 	}
 }
 
-// load reads the settings, the flags of the command before the environment.
-func (d Deps) load(cmd *cobra.Command) (config.Config, error) {
+// Settings reads the settings for a command: those of its flags that were given, before
+// the environment. Its error names all faults.
+func Settings(cmd *cobra.Command, environ []string) (config.Config, error) {
 	given := make(map[string]string)
 	for _, v := range config.Vars() {
 		if f := cmd.Flags().Lookup(v.Flag()); f != nil && f.Changed {
 			given[v.Name] = f.Value.String()
 		}
 	}
-	cfg, err := config.Load(d.Environ, given)
+	cfg, err := config.Load(environ, given)
 	if err != nil {
-		return cfg, usage(fmt.Errorf("settings can not be used:\n  %s", strings.ReplaceAll(err.Error(), "\n", "\n  ")))
+		return cfg, fmt.Errorf("settings can not be used:\n  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	}
+	return cfg, nil
+}
+
+// load is Settings for the commands of this package.
+func (d Deps) load(cmd *cobra.Command) (config.Config, error) {
+	cfg, err := Settings(cmd, d.Environ)
+	if err != nil {
+		return cfg, usage(err)
 	}
 	return cfg, nil
 }
@@ -98,11 +107,7 @@ func (f *fleet) connected(ctx context.Context, do func() error) error {
 }
 
 func (f *fleet) rules() fleetview.Rules {
-	r := fleetview.Rules{Defaults: session.Defaults{Interval: f.cfg.PollInterval, Timeout: f.cfg.PollTimeout}}
-	if f.cfg.SessionIDFormat == config.UUIDID {
-		r.CheckID = session.ValidUUID
-	}
-	return r
+	return fleetview.Rules{Defaults: f.cfg.Defaults(), CheckID: f.cfg.CheckID()}
 }
 
 // nodes reads which nodes are alive.

@@ -56,11 +56,7 @@ func (f *fleet) gatherFleet(ctx context.Context, b *bundle, how gathering) {
 		return rows, err
 	})
 	b.add("cards.json", func() (any, error) {
-		nodes, err := f.nodes(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return f.store.Cards(ctx, nodes.Names())
+		return f.store.LiveCards(ctx)
 	})
 	b.addText("sessions.jsonl", func(w *bytes.Buffer) error { return f.gatherSessions(ctx, w, how.noDocuments) })
 	b.add("results.json", func() (any, error) { return f.gatherResults(ctx, how.results) })

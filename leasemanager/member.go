@@ -16,7 +16,6 @@ import (
 	"leasehold/node"
 	"leasehold/redisevents"
 	"leasehold/redisstore"
-	"leasehold/session"
 )
 
 // phase is where in its life a member is.
@@ -187,7 +186,7 @@ func (m *Member) assembly() node.Config {
 		HeartbeatTTL: s.HeartbeatTTL, HeartbeatInterval: s.HeartbeatInterval,
 		ReconcileInterval: s.ReconcileInterval,
 		MaxSessions:       s.MaxSessions, Concurrency: s.PollConcurrency,
-		Defaults: session.Defaults{Interval: s.PollInterval, Timeout: s.PollTimeout},
+		Defaults: s.Defaults(),
 		Log:      m.log,
 	}
 }

@@ -29,15 +29,7 @@ func (n *Node) publish(ctx context.Context) {
 
 // compare warns of each setting that another node has otherwise.
 func (n *Node) compare(ctx context.Context) error {
-	members, err := n.store.List(ctx)
-	if err != nil {
-		return err
-	}
-	names := make([]string, len(members))
-	for i, m := range members {
-		names[i] = m.Instance
-	}
-	cards, err := n.store.Cards(ctx, names)
+	cards, err := n.store.LiveCards(ctx)
 	if err != nil {
 		return err
 	}

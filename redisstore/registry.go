@@ -62,6 +62,21 @@ func (s *Store) Cards(ctx context.Context, instances []string) ([]*lease.Card, e
 	return cards, nil
 }
 
+// LiveCards reads the cards of all nodes that are alive, in the order of their names;
+// nil for each that has none.
+func (s *Store) LiveCards(ctx context.Context) ([]*lease.Card, error) {
+	members, err := s.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(members))
+	for i, m := range members {
+		names[i] = m.Instance
+	}
+
+	return s.Cards(ctx, names)
+}
+
 // SetCordon changes what is wanted of an instance.
 func (s *Store) SetCordon(ctx context.Context, instance string, c lease.Cordon) error {
 	ctx, cancel := s.bound(ctx)

@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"leasehold/config"
 	"leasehold/doctor"
 )
 
@@ -36,7 +34,7 @@ settings that can not be used.`,
 			if format != "text" && format != "json" {
 				return fmt.Errorf("-o %s: must be text or json", format)
 			}
-			a.code = a.examine(cmd.Context(), settingFlags(cmd), format)
+			a.code = a.examine(cmd, format)
 			return nil
 		},
 	}
@@ -46,12 +44,11 @@ settings that can not be used.`,
 }
 
 // examine runs all checks and prints what they found.
-func (a *app) examine(ctx context.Context, flags map[string]string, format string) exitCode {
-	ctx, cancel := context.WithTimeout(ctx, doctorLimit)
+func (a *app) examine(cmd *cobra.Command, format string) exitCode {
+	ctx, cancel := context.WithTimeout(cmd.Context(), doctorLimit)
 	defer cancel()
-	cfg, err := config.Load(a.environ, flags)
-	if err != nil {
-		fmt.Fprintf(a.stderr, "leasehold: settings can not be used:\n  %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	cfg, ok := a.settings(cmd)
+	if !ok {
 		return exitUsage
 	}
 	client, err := newRedis(cfg, "")

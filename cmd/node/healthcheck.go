@@ -35,7 +35,7 @@ with 0 if it does and 1 if not. It is for images that have no curl. With --ready
 shows that certificate is believed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a.code = a.healthcheck(cmd.Context(), settingFlags(cmd), ready)
+			a.code = a.healthcheck(cmd, ready)
 			return nil
 		},
 	}
@@ -44,10 +44,9 @@ shows that certificate is believed.`,
 	return cmd
 }
 
-func (a *app) healthcheck(ctx context.Context, flags map[string]string, ready bool) exitCode {
-	cfg, err := config.Load(a.environ, flags)
-	if err != nil {
-		fmt.Fprintf(a.stderr, "leasehold: settings can not be used:\n  %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+func (a *app) healthcheck(cmd *cobra.Command, ready bool) exitCode {
+	cfg, ok := a.settings(cmd)
+	if !ok {
 		return exitUsage
 	}
 	host, err := reachable(cfg.HTTPAddr)
@@ -68,7 +67,7 @@ func (a *app) healthcheck(ctx context.Context, flags map[string]string, ready bo
 	if own != nil {
 		scheme = "https://"
 	}
-	status, body, err := ask(ctx, scheme+host+path, own)
+	status, body, err := ask(cmd.Context(), scheme+host+path, own)
 	switch {
 	case err != nil:
 		fmt.Fprintf(a.stderr, "leasehold: the node at %s does not answer: %v\n", host, err)

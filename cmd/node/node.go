@@ -157,8 +157,8 @@ func (n nodeSpec) assembly(client redis.UniversalClient, polls *httppoll.Client,
 		ReconcileInterval: cfg.ReconcileInterval,
 		MaxSessions:       cfg.MaxSessions,
 		Concurrency:       cfg.PollConcurrency,
-		Defaults:          session.Defaults{Interval: cfg.PollInterval, Timeout: cfg.PollTimeout},
-		CheckID:           idCheck(cfg.SessionIDFormat),
+		Defaults:          cfg.Defaults(),
+		CheckID:           cfg.CheckID(),
 		Poll:              n.pollFunc(polls),
 		Results:           out,
 		Log:               n.log,
@@ -181,8 +181,8 @@ func (n nodeSpec) leases(running *node.Node, client redis.UniversalClient) httpa
 	return httpapi.Leases{
 		Store:    redisstore.New(client, cfg.Keys, redisstore.Options{Timeout: cfg.RedisTimeout, Stream: cfg.ResultStream}),
 		TTL:      cfg.LeaseTTL,
-		Defaults: session.Defaults{Interval: cfg.PollInterval, Timeout: cfg.PollTimeout},
-		CheckID:  idCheck(cfg.SessionIDFormat),
+		Defaults: cfg.Defaults(),
+		CheckID:  cfg.CheckID(),
 		Token:    string(cfg.APIToken),
 		Open:     cfg.APIOpen,
 		Profiles: cfg.PProf,
@@ -196,13 +196,6 @@ func (n nodeSpec) leases(running *node.Node, client redis.UniversalClient) httpa
 			}
 		},
 	}
-}
-
-func idCheck(format config.IDFormat) func(string) error {
-	if format == config.UUIDID {
-		return session.ValidUUID
-	}
-	return nil
 }
 
 // pollFunc does the polls of each kind of session.

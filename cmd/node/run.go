@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"leasehold/cli"
 	"leasehold/config"
 	"leasehold/eventlog"
 	"leasehold/metrics"
@@ -25,7 +25,7 @@ leases; a second signal ends it at once. A flag goes before the environment
 variable of the same name.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a.code = a.start(cmd.Context(), settingFlags(cmd))
+			a.code = a.start(cmd)
 			return nil
 		},
 	}
@@ -47,23 +47,19 @@ func addSettingFlags(cmd *cobra.Command, hidden bool) {
 	}
 }
 
-// settingFlags returns the settings that were given as flags, by variable.
-func settingFlags(cmd *cobra.Command) map[string]string {
-	given := make(map[string]string)
-	for _, v := range config.Vars() {
-		if f := cmd.Flags().Lookup(v.Flag()); f != nil && f.Changed {
-			given[v.Name] = f.Value.String()
-		}
+// settings reads the settings for a command, and prints what is wrong with them.
+func (a *app) settings(cmd *cobra.Command) (cfg config.Config, ok bool) {
+	cfg, err := cli.Settings(cmd, a.environ)
+	if err != nil {
+		fmt.Fprintf(a.stderr, "leasehold: %v\n", err)
 	}
-	return given
+	return cfg, err == nil
 }
 
 // start runs a node by the settings and the signals.
-func (a *app) start(ctx context.Context, flags map[string]string) exitCode {
-	cfg, err := config.Load(a.environ, flags)
-	if err != nil {
-		fmt.Fprintf(a.stderr, "leasehold: settings can not be used:\n  %s\n",
-			strings.ReplaceAll(err.Error(), "\n", "\n  "))
+func (a *app) start(cmd *cobra.Command) exitCode {
+	cfg, ok := a.settings(cmd)
+	if !ok {
 		return exitUsage
 	}
 	n := nodeSpec{
@@ -83,7 +79,7 @@ func (a *app) start(ctx context.Context, flags map[string]string) exitCode {
 	for _, w := range cfg.Warnings() {
 		n.log.Emit(eventlog.SettingsWarning{Reason: w})
 	}
-	return a.supervise(ctx, n)
+	return a.supervise(cmd.Context(), n)
 }
 
 // supervise runs the node and turns the first signal into a request to drain. The

@@ -15,7 +15,7 @@ func run(t *testing.T, dir, name string, args ...string) string {
 	if err != nil {
 		path, err = filepath.Abs("../../.bin/" + name)
 		if _, statErr := os.Stat(path); err != nil || statErr != nil {
-			t.Skipf("%s is not installed: scripts/ensure-%s.sh", name, name)
+			t.Skipf("this machine has no %s, and none was put into .bin", name)
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), path, args...)
