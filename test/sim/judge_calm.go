@@ -106,6 +106,9 @@ func (j *judge) rhythm(l *ledger, d sessionDoc, since time.Time, late time.Durat
 			continue // in flight
 		}
 		low, high := d.next(p)
+		if at := j.stillborn(l, p.Over); !at.IsZero() {
+			high = later(high, at.Add(d.interval+d.interval/50))
+		}
 		high = high.Add(late)
 		switch {
 		case i+1 == len(l.polls):
@@ -176,5 +179,6 @@ func (j *judge) watch() {
 		if n := len(l.polls); n > 1 {
 			l.polls = append(l.polls[:0:0], l.polls[n-1])
 		}
+		l.spent = nil
 	}
 }

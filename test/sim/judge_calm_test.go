@@ -105,6 +105,13 @@ func TestCalms(t *testing.T) {
 			p := s.polls("s1")
 			*p = append((*p)[:2:2], (*p)[3:]...)
 		}},
+		"a slot that died with its node":        {"", func(s *stage) { stillborn(s); s.frozen["z"] = true }},
+		"a slot that a node began and left out": {"rhythm", stillborn},
+		"a slot of a task that died with its node": {"rhythm", func(s *stage) {
+			stillborn(s)
+			s.frozen["z"], s.tasks["s1"] = true, true
+		}},
+		"a slot after one that died with its node": {"rhythm", func(s *stage) { stillborn(s); s.frozen["z"] = true; drop(s, 2) }},
 		"a poll too many": {"rhythm", func(s *stage) {
 			p := s.polls("s1")
 			extra := *(*p)[2]
@@ -179,6 +186,13 @@ func move(s *stage, id string, n int, d time.Duration) {
 func overrun(s *stage, d time.Duration) {
 	p := (*s.polls("s1"))[2]
 	p.Over = p.Start.Add(d)
+}
+
+// stillborn lets node z begin what would be the third poll of s1, and nobody poll.
+func stillborn(s *stage) {
+	l := s.ledger("s1")
+	l.spent = append(l.spent, start{by: "z", token: 100, seen: (*s.polls("s1"))[2].Start})
+	drop(s, 2)
 }
 
 func drop(s *stage, n int) {

@@ -177,7 +177,10 @@ func (j *judge) began(l *ledger, f map[string]string) {
 		j.convict(l, "slot", "begun %d ms before it is due", slot-at)
 	}
 	j.given(l, f["slot"], token)
-	l.start = start{token: token, at: f["last"], slot: f["slot"], seen: now, open: true}
+	if !l.start.used {
+		l.spent = append(l.spent, l.start)
+	}
+	l.start = start{by: j.running.caller(0).holder, token: token, at: f["last"], slot: f["slot"], seen: now, open: true}
 }
 
 // finished books a result that finish recorded in the state.

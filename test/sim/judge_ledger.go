@@ -19,6 +19,7 @@ type ledger struct {
 	high    int64    // the highest token that was ever seen
 
 	start  start
+	spent  []start // those before that no poll followed, since the last watch began
 	flying []*flight
 	polls  []*nodetest.Poll // begun since the last watch began
 	meddle time.Time        // when its keys were last changed by something else than nodes
@@ -55,6 +56,7 @@ func (g *grant) sure(now time.Time) bool { return g.ended.IsZero() && now.Before
 
 // start is the last start that begin recorded.
 type start struct {
+	by       string
 	token    int64
 	at       string // in ms, as Redis keeps it
 	slot     string

@@ -1,5 +1,7 @@
 package sim
 
+import "time"
+
 // due takes in when the session is due from now on.
 func (s *start) due(at string, finished bool) {
 	s.returned = s.returned || at == s.slot || s.slot == "0" && at == s.at
@@ -31,4 +33,29 @@ func (j *judge) given(l *ledger, slot string, token int64) {
 			return data()
 		}, "slot", "%s was given to token %d before a run for %s was recorded", slot, token, due)
 	}
+}
+
+// stillborn is when a start was recorded last, after a poll and before the next, whose
+// node was dead or stood still before it could poll: that poll's slot is given up like
+// that of a poll which died with its node. A task's stays due.
+func (j *judge) stillborn(l *ledger, after time.Time) (at time.Time) {
+	if _, always := j.facts.task(l.id); always {
+		return at
+	}
+	until := j.now()
+	for _, p := range l.polls {
+		if p.Start.After(after) {
+			until = p.Start
+			break
+		}
+	}
+	for _, s := range append(l.spent[:len(l.spent):len(l.spent)], l.start) {
+		if s.used || s.by == "" || s.seen.Before(after) || s.seen.After(until) {
+			continue
+		}
+		if j.facts.still(s.by, s.seen) || j.facts.still(s.by, until) {
+			at = s.seen
+		}
+	}
+	return at
 }
