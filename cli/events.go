@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -155,13 +156,14 @@ const noteRoom = 64
 type tail struct {
 	*fleet
 
-	how   tailing
-	lines chan happening
-	notes chan string
-	// Of one goroutine: the nodes that are known to be alive, and whether the gap has
-	// come that ends the time before the first event.
+	how      tailing
+	lines    chan happening
+	notes    chan string
+	listener *redisevents.Listener
+	// begun says that all servers are listened to: a gap from now on is one.
+	begun atomic.Bool
+	// nodes are those that are known to be alive. They are of one goroutine.
 	nodes fleetview.Nodes
-	begun bool
 }
 
 // listen runs a listener and takes what it hears.
@@ -170,11 +172,11 @@ func (t *tail) listen(ctx context.Context, g *errgroup.Group) {
 	if single, ok := t.client.(*redis.Client); ok {
 		db = single.Options().DB
 	}
-	listener := redisevents.New(redisevents.Config{
-		Client: t.client, Keys: t.cfg.Keys, DB: db, Mode: redisevents.Auto, Takings: true, Observer: observer{t.notes},
+	t.listener = redisevents.New(redisevents.Config{
+		Client: t.client, Keys: t.cfg.Keys, DB: db, Mode: redisevents.Auto, Takings: true, Observer: observer{t},
 	})
-	feed := listener.Follow(feedLimit)
-	g.Go(func() error { return listener.Run(ctx) })
+	feed := t.listener.Follow(feedLimit)
+	g.Go(func() error { return t.listener.Run(ctx) })
 	g.Go(func() error {
 		defer feed.Close()
 		for {
@@ -213,9 +215,7 @@ func (t *tail) look(ctx context.Context, events []redisevents.Event) []happening
 	var taken []int
 	for _, e := range events {
 		h, ok := happeningOf(e, t.nodes)
-		first := h.Type == happenedGap && !t.begun
-		t.begun = t.begun || first
-		if !ok || first {
+		if !ok || h.Type == happenedGap && t.starts(h.Cause) {
 			continue
 		}
 		h.Time = fleetview.Stamp(now)
@@ -236,6 +236,30 @@ func (t *tail) look(ctx context.Context, events []redisevents.Event) []happening
 	return all
 }
 
+// starts reports whether a gap only ends the time before a server was listened to. The
+// last server that is says that the command listens: in a cluster each master has one.
+func (t *tail) starts(reason string) bool {
+	if t.begun.Load() {
+		return false
+	}
+	if s := t.listener.Status(); s.Starting == 0 {
+		t.begun.Store(true)
+		if s.Healthy {
+			t.note("listening")
+		}
+	}
+	return reason == redisevents.ReasonStart
+}
+
+// note tells something that is no event. What nobody has read yet by then is told no
+// more.
+func (t *tail) note(format string, args ...any) {
+	select {
+	case t.notes <- fmt.Sprintf(format, args...):
+	default:
+	}
+}
+
 // lookBatch is how many leases are read at once.
 const lookBatch = 1000
 
@@ -247,7 +271,7 @@ func (t *tail) polls(ctx context.Context, after string) {
 		events, next, err := t.store.Results(ctx, after)
 		if err != nil && ctx.Err() == nil {
 			if !lost {
-				observer{t.notes}.note("results can't be read, and are tried again: %v", err)
+				t.note("results can't be read, and are tried again: %v", err)
 			}
 			lost = true
 			pause(ctx, time.Second)
@@ -292,30 +316,26 @@ func (t *tail) show(ctx context.Context) error {
 	}
 }
 
-// observer passes on what happens to the subscription. What nobody has read yet by then
-// is told no more.
-type observer struct{ notes chan<- string }
-
-func (o observer) note(format string, args ...any) {
-	select {
-	case o.notes <- fmt.Sprintf(format, args...):
-	default:
-	}
-}
+// observer tells what happens to the subscriptions.
+type observer struct{ tail *tail }
 
 // Subscribed implements [redisevents.Observer].
 func (o observer) Subscribed(flags string, _ []string) {
 	if missing := redisevents.MissingFlags(flags); flags != "" && missing != "" {
-		o.note("Redis announces not all: notify-keyspace-events is %q, and lacks %q", flags, missing)
+		o.tail.note("Redis announces not all: notify-keyspace-events is %q, and lacks %q", flags, missing)
 	}
-	o.note("listening")
+	if o.tail.begun.Load() { // else the first gap says when all are
+		o.tail.note("listening")
+	}
 }
 
 // Lost implements [redisevents.Observer].
-func (o observer) Lost(reason string, err error) { o.note("events are lost: %s: %v", reason, err) }
+func (o observer) Lost(reason string, err error) {
+	o.tail.note("events are lost: %s: %v", reason, err)
+}
 
 // Disabled implements [redisevents.Observer].
-func (o observer) Disabled(reason string) { o.note("events are not available: %s", reason) }
+func (o observer) Disabled(reason string) { o.tail.note("events are not available: %s", reason) }
 
 // Warned implements [redisevents.Observer].
-func (o observer) Warned(reason string) { o.note("%s", rediskey.Display(reason)) }
+func (o observer) Warned(reason string) { o.tail.note("%s", rediskey.Display(reason)) }

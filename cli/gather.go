@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"leasehold/doctor"
 	"leasehold/fleetview"
 	"leasehold/redisstore"
@@ -137,16 +139,31 @@ func (f *fleet) gatherResults(ctx context.Context, within int) (any, error) {
 	return all, err
 }
 
-// gatherRedis reads what the server tells of itself.
+// gatherRedis reads what the server tells of itself, in a cluster each master.
 func (f *fleet) gatherRedis(ctx context.Context, b *bundle) {
-	for _, section := range []string{"server", "memory", "stats", "replication", "clients"} {
-		b.addText("redis/"+section+".txt", func(w *bytes.Buffer) error {
-			info, err := f.client.Info(ctx, section).Result()
-			w.WriteString(info)
-			return err
-		})
+	servers, err := redisstore.Servers(ctx, f.client)
+	if err != nil {
+		b.failed("redis", err)
 	}
-	b.add("redis/slowlog.json", func() (any, error) { return f.slowlog(ctx) })
+	for _, s := range servers {
+		folder := "redis/"
+		if len(servers) > 1 {
+			folder += folderName(s.Options().Addr) + "/"
+		}
+		for _, section := range []string{"server", "memory", "stats", "replication", "clients"} {
+			b.addText(folder+section+".txt", func(w *bytes.Buffer) error {
+				info, err := s.Info(ctx, section).Result()
+				w.WriteString(info)
+				return err
+			})
+		}
+		b.add(folder+"slowlog.json", func() (any, error) { return slowlog(ctx, s) })
+	}
+}
+
+// folderName is an address that every system takes as the name of a folder.
+func folderName(addr string) string {
+	return strings.NewReplacer(":", "-", "[", "", "]", "").Replace(addr)
 }
 
 // slowCommand is one entry of SLOWLOG. Arguments are documents, and passwords.
@@ -157,8 +174,8 @@ type slowCommand struct {
 	Arguments int       `json:"arguments"`
 }
 
-func (f *fleet) slowlog(ctx context.Context) ([]slowCommand, error) {
-	found, err := f.client.SlowLogGet(ctx, 128).Result()
+func slowlog(ctx context.Context, server *redis.Client) ([]slowCommand, error) {
+	found, err := server.SlowLogGet(ctx, 128).Result()
 	all := make([]slowCommand, 0, len(found))
 	for _, entry := range found {
 		if len(entry.Args) == 0 {

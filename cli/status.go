@@ -11,6 +11,7 @@ import (
 	"leasehold/fleetview"
 	"leasehold/redisevents"
 	"leasehold/redisinfo"
+	"leasehold/redisstore"
 )
 
 // statusView is the fleet in a dozen lines.
@@ -127,15 +128,29 @@ func (f *fleet) redisView(ctx context.Context) redisView {
 	return v
 }
 
+// eventView asks each server for its flags, since each announces its own keys alone, and
+// tells of the first that lacks any.
 func (f *fleet) eventView(ctx context.Context) eventView {
-	have, missing, err := redisevents.Flags(ctx, f.client)
-	switch {
-	case err != nil:
+	servers, err := redisstore.Servers(ctx, f.client)
+	if err != nil {
 		return eventView{Problem: "not known: " + err.Error()}
-	case missing != "":
-		return eventView{Flags: &have, Missing: missing, Problem: fmt.Sprintf("flags %q lack %q", have, missing)}
 	}
-	return eventView{Flags: &have}
+	var v eventView
+	for _, s := range servers {
+		where := ""
+		if len(servers) > 1 {
+			where = s.Options().Addr + ": "
+		}
+		have, missing, err := redisevents.Flags(ctx, s)
+		switch {
+		case err != nil:
+			return eventView{Problem: where + "not known: " + err.Error()}
+		case missing != "":
+			return eventView{Flags: &have, Missing: missing, Problem: fmt.Sprintf("%sflags %q lack %q", where, have, missing)}
+		}
+		v.Flags = &have
+	}
+	return v
 }
 
 func (v statusView) word() string {

@@ -5,9 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,6 +13,7 @@ import (
 	"leasehold/config"
 	"leasehold/redisinfo"
 	"leasehold/rediskey"
+	"leasehold/redisstore"
 )
 
 // callLimit bounds each check of one server.
@@ -97,33 +96,20 @@ func (r *list) add(name, addr string, found []Finding) {
 	}
 }
 
-// servers returns a client of each server, sorted, or why there is no answer.
+// servers returns a client of each server, or why there is no answer.
 func servers(ctx context.Context, client redis.UniversalClient) ([]*redis.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	switch c := client.(type) {
-	case *redis.Client:
-		if err := c.Ping(ctx).Err(); err != nil && !answered(err) {
+	all, err := redisstore.Servers(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		if err := s.Ping(ctx).Err(); err != nil && !answered(err) {
 			return nil, err
 		}
-		return []*redis.Client{c}, nil
-	case *redis.ClusterClient:
-		var mu sync.Mutex
-		var all []*redis.Client
-		err := c.ForEachMaster(ctx, func(ctx context.Context, m *redis.Client) error {
-			if err := m.Ping(ctx).Err(); err != nil && !answered(err) {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			all = append(all, m)
-			return nil
-		})
-		slices.SortFunc(all, func(a, b *redis.Client) int { return strings.Compare(a.Options().Addr, b.Options().Addr) })
-		return all, err
-	default:
-		return nil, fmt.Errorf("no look through a %T", client)
 	}
+	return all, nil
 }
 
 // answered reports whether the server takes us, if not this command.

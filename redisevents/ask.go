@@ -7,9 +7,8 @@ import (
 )
 
 // Flags asks a server for its notification flags, and says which of the needed ones it
-// lacks. Nothing is changed. In a cluster one node answers for all. The error may be a
-// refusal: many managed services don't tell.
-func Flags(ctx context.Context, c redis.Cmdable) (have, missing string, err error) {
+// lacks. Nothing is changed. The error may be a refusal: many managed services don't tell.
+func Flags(ctx context.Context, c *redis.Client) (have, missing string, err error) {
 	have, err = readFlags(ctx, c)
 	if err != nil {
 		return "", "", err

@@ -59,10 +59,14 @@ func (m *masters) follow(ctx context.Context) {
 			delete(m.watches, addr)
 		}
 	}
+	var fresh []*watch // all count before the first one listens
 	for addr, options := range now {
 		if _, known := m.watches[addr]; !known {
-			m.start(ctx, addr, options)
+			fresh = append(fresh, m.l.newWatch(options, m.found))
 		}
+	}
+	for _, w := range fresh {
+		m.start(ctx, w)
 	}
 	m.found = true
 }
@@ -85,13 +89,12 @@ func (m *masters) list(ctx context.Context) (map[string]*redis.Options, error) {
 
 // start watches one master. One that joins later took slots over: what it lost of
 // them nobody knows, so its first Gap says Restarted.
-func (m *masters) start(ctx context.Context, addr string, o *redis.Options) {
+func (m *masters) start(ctx context.Context, w *watch) {
 	ctx, cancel := context.WithCancel(ctx)
-	m.watches[addr] = cancel
-	joined := m.found
+	m.watches[w.options.Addr] = cancel
 	m.group.Go(func() {
 		defer cancel()
-		err := m.l.watch(ctx, o, joined)
+		err := w.keep(ctx)
 		if err != nil && !errors.Is(err, context.Canceled) {
 			select {
 			case m.ended <- err:

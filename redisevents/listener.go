@@ -27,6 +27,8 @@ type Status struct {
 	Healthy bool
 	// Servers is how many are listened to: one, or the masters of a cluster.
 	Servers int
+	// Starting is how many of them were never subscribed to so far.
+	Starting int
 	// Flags are those of a server, where it tells.
 	Flags string
 	// Problem says what is wrong; empty when nothing is.
@@ -54,7 +56,7 @@ func (l *Listener) Run(ctx context.Context) error {
 	}
 	switch client := l.cfg.Client.(type) {
 	case *redis.Client:
-		return l.watch(ctx, client.Options(), false)
+		return l.newWatch(client.Options(), false).keep(ctx)
 	case *redis.ClusterClient:
 		return l.runCluster(ctx, client)
 	default:
@@ -62,18 +64,17 @@ func (l *Listener) Run(ctx context.Context) error {
 	}
 }
 
-// watch watches one server until the context ends.
-func (l *Listener) watch(ctx context.Context, o *redis.Options, joined bool) error {
+// newWatch makes the watch of one server, which counts from now on.
+func (l *Listener) newWatch(o *redis.Options, joined bool) *watch {
 	w := &watch{
 		cfg: &l.cfg, queue: l.queue, options: o, joined: joined,
 		parser: parser{keys: l.cfg.Keys, db: l.cfg.DB, takings: l.cfg.Takings},
 	}
 	w.report = func(c condition) { l.setCondition(w, c) }
-	defer l.dropCondition(w)
-	if l.cfg.Mode == Off {
-		return w.runOff(ctx)
-	}
-	return w.run(ctx)
+	w.drop = func() { l.dropCondition(w) }
+	w.why = ReasonStart
+	w.report(condition{problem: w.why})
+	return w
 }
 
 // Take empties the queue. A Gap comes first; it covers what was dropped for it.
@@ -91,6 +92,9 @@ func (l *Listener) Status() Status {
 	problems := map[string]struct{}{}
 	for _, c := range l.conditions {
 		s.Healthy = s.Healthy && c.healthy
+		if !c.begun {
+			s.Starting++
+		}
 		s.Flags = c.flags
 		if c.problem != "" {
 			problems[c.problem] = struct{}{}

@@ -10,7 +10,7 @@ import (
 // runOff only watches who the server is. The connection is renewed at the pace of
 // FlagCheck, to see where the address leads to.
 func (w *watch) runOff(ctx context.Context) error {
-	w.report(condition{problem: reasonOff})
+	w.report(condition{problem: reasonOff, begun: true}) // there is nothing to subscribe to
 	for ctx.Err() == nil {
 		w.lookOut(ctx)
 	}

@@ -10,9 +10,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Reasons of gaps and losses.
+// ReasonStart is the reason of a server's first gap.
+const ReasonStart = "start"
+
+// Other reasons of gaps and losses.
 const (
-	reasonStart      = "start"
 	reasonOverflow   = "queue_overflow"
 	reasonConnect    = "connect_failed"
 	reasonConnection = "connection_lost"
@@ -38,6 +40,7 @@ type watch struct {
 	parser  parser
 	options *redis.Options
 	report  func(condition)
+	drop    func() // it counts no more
 
 	last    identity // who the server was at the latest Gap
 	begun   bool     // a first subscription was established
@@ -51,20 +54,23 @@ type watch struct {
 
 // condition is what a watch reports about itself.
 type condition struct {
+	begun   bool // it was subscribed to
 	healthy bool
 	flags   string
 	problem string
 }
 
-// run keeps a subscription until the context ends. It returns an error only in
-// mode Require, for a refusal at the first start.
-func (w *watch) run(ctx context.Context) error {
-	w.why = reasonStart
-	w.report(condition{problem: w.why})
+// keep watches until the context ends. It returns an error only in mode Require, for a
+// refusal at the first start.
+func (w *watch) keep(ctx context.Context) error {
+	defer w.drop()
+	if w.cfg.Mode == Off {
+		return w.runOff(ctx)
+	}
 	pause := w.cfg.RetryMin
 	for ctx.Err() == nil {
 		established, err := w.round(ctx)
-		w.report(condition{problem: w.why})
+		w.report(condition{problem: w.why, begun: w.begun})
 		if errors.Is(err, errRefused) {
 			return err
 		}
@@ -164,7 +170,7 @@ func (w *watch) observe(flags flagState, sub *subscription, id identity) {
 		w.cfg.Observer.Subscribed(flags.have, sub.channels())
 	}
 	w.report(condition{
-		healthy: problem == "" && !id.replica(), flags: flags.have, problem: problem,
+		begun: true, healthy: problem == "" && !id.replica(), flags: flags.have, problem: problem,
 	})
 }
 

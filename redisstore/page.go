@@ -1,13 +1,11 @@
 package redisstore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -87,20 +85,4 @@ func (s *Store) pageCluster(ctx context.Context, cc *redis.ClusterClient, cursor
 	}
 
 	return ids, "", nil
-}
-
-// mastersOf returns the clients of all masters in the order of their addresses.
-func mastersOf(ctx context.Context, cc *redis.ClusterClient) ([]*redis.Client, error) {
-	var mu sync.Mutex
-	var masters []*redis.Client
-	err := cc.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
-		mu.Lock()
-		defer mu.Unlock()
-		masters = append(masters, node)
-
-		return nil
-	})
-	slices.SortFunc(masters, func(a, b *redis.Client) int { return cmp.Compare(a.Options().Addr, b.Options().Addr) })
-
-	return masters, err
 }

@@ -49,9 +49,9 @@ func (o *operator) do(into any, args ...string) {
 }
 
 // start runs a node until the test ends.
-func (o *operator) start(name string) *exec.Cmd {
+func (o *operator) start(name string, flags ...string) *exec.Cmd {
 	o.t.Helper()
-	cmd := o.command("run", "--instance-name", name, "--http-addr=")
+	cmd := o.command(append([]string{"run", "--instance-name", name, "--http-addr="}, flags...)...)
 	if err := cmd.Start(); err != nil {
 		o.t.Fatal(err)
 	}
