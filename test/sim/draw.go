@@ -47,10 +47,7 @@ func storm(s *Scenario, rnd *rand.Rand, end *Span) {
 	ttl := s.Timings.LeaseTTL
 	length := between(rnd, 2*ttl, 20*ttl)
 	kinds := kinds()
-	weights := make([]int, len(kinds))
-	for i, k := range kinds {
-		weights[i] = k.weight
-	}
+	weights := swarm(rnd, kinds)
 	at := *end
 	// Some storms are dense, others single faults far apart.
 	gap := between(rnd, ttl/10, 2*ttl)
@@ -64,6 +61,22 @@ func storm(s *Scenario, rnd *rand.Rand, end *Span) {
 		at += Span(rnd.ExpFloat64() * float64(gap))
 	}
 	*end = max(at, *end+length)
+}
+
+// swarm draws the weights of the kinds of one storm, in which half of them don't occur:
+// what makes a fault bite is often that others stay away, and a kind that is added does
+// not thin out all others ("Swarm Testing", Groce et al., ISSTA 2012).
+func swarm(rnd *rand.Rand, kinds []kind) []int {
+	weights, sum := make([]int, len(kinds)), 0
+	for sum == 0 {
+		for i, k := range kinds {
+			if rnd.IntN(2) == 0 {
+				weights[i] = k.weight
+				sum += k.weight
+			}
+		}
+	}
+	return weights
 }
 
 // lasting draws how long a fault lasts: 0.1 to 3 TTL, mostly short.

@@ -35,21 +35,9 @@ func (b builder) build(ctx context.Context, n int, m mutant) (string, error) {
 
 // overlay writes the mutant's files, and the list of what they replace.
 func (b builder) overlay(work string, m mutant) (string, error) {
-	texts := map[string]string{}
-	for _, e := range m.edits {
-		path := filepath.Join(b.root, e.file)
-		text, ok := texts[path]
-		if !ok {
-			read, err := os.ReadFile(path)
-			if err != nil {
-				return "", err
-			}
-			text = string(read)
-		}
-		if n := strings.Count(text, e.from); n != 1 {
-			return "", fmt.Errorf("%s has %d times %q", e.file, n, e.from)
-		}
-		texts[path] = strings.Replace(text, e.from, e.to, 1)
+	texts, err := b.broken(m)
+	if err != nil {
+		return "", err
 	}
 	replace := map[string]string{}
 	for path, text := range texts {
@@ -65,4 +53,25 @@ func (b builder) overlay(work string, m mutant) (string, error) {
 	}
 	file := filepath.Join(work, "overlay.json")
 	return file, os.WriteFile(file, list, 0o600)
+}
+
+// broken returns the mutant's texts by their paths.
+func (b builder) broken(m mutant) (map[string]string, error) {
+	texts := map[string]string{}
+	for _, e := range m.edits {
+		path := filepath.Join(b.root, e.file)
+		text, ok := texts[path]
+		if !ok {
+			read, err := os.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			text = string(read)
+		}
+		if n := strings.Count(text, e.from); n != 1 {
+			return nil, fmt.Errorf("%s has %d times %q", e.file, n, e.from)
+		}
+		texts[path] = strings.Replace(text, e.from, e.to, 1)
+	}
+	return texts, nil
 }

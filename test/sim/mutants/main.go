@@ -17,7 +17,7 @@ import (
 )
 
 type options struct {
-	seed    uint64
+	seeds   string
 	minutes float64
 	profile string
 	jobs    int
@@ -26,7 +26,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.Uint64Var(&o.seed, "seed", 1, "first seed")
+	flag.StringVar(&o.seeds, "seeds", "1,1001,2001", "first seeds: each mutant must be caught from each of them on")
 	flag.Float64Var(&o.minutes, "minutes", 60, "of simulated time within which a mutant must be caught")
 	flag.StringVar(&o.profile, "profile", "dense", "of the scenarios")
 	flag.IntVar(&o.jobs, "jobs", runtime.NumCPU(), "how many at once")
@@ -74,12 +74,16 @@ func run(ctx context.Context, o options) error {
 // outcome is what became of a mutant.
 type outcome struct {
 	mutant
-	err    error
+	err   error
+	trial []trial
+	took  time.Duration
+}
+
+// trial is one run of scenarios, from one first seed on.
+type trial struct {
 	caught string // by which check
 	text   string
-	seeds  int
 	at     time.Duration // of simulated time
-	took   time.Duration
 }
 
 // verdict is what the simulation prints of a scenario.
@@ -89,7 +93,7 @@ type verdict struct {
 	At        time.Duration
 }
 
-// try builds a mutant and lets it run until it is caught.
+// try builds a mutant and lets it run until it is caught, from each first seed on.
 func (o *outcome) try(ctx context.Context, b builder, n int, opt options) {
 	begun := time.Now()
 	defer func() { o.took = time.Since(begun) }()
@@ -98,30 +102,43 @@ func (o *outcome) try(ctx context.Context, b builder, n int, opt options) {
 		o.err = err
 		return
 	}
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestMutant$", "-test.timeout=30m")
-	cmd.Dir = b.root + "/test/sim"
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=400",
-		"SIM_MUTANT="+opt.profile, fmt.Sprintf("SEED=%d", opt.seed), fmt.Sprintf("MINUTES=%g", opt.minutes))
+	defer func() { _ = os.Remove(binary) }()
+	for _, seed := range strings.Split(opt.seeds, ",") {
+		cmd := exec.CommandContext(ctx, binary, "-test.run=^TestMutant$", "-test.timeout=30m")
+		cmd.Dir = b.root + "/test/sim"
+		cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=400",
+			"SIM_MUTANT="+opt.profile, "SEED="+seed, fmt.Sprintf("MINUTES=%g", opt.minutes))
+		t, err := follow(cmd)
+		if err != nil {
+			o.err = err
+			return
+		}
+		o.trial = append(o.trial, t)
+	}
+}
+
+// follow runs a binary and reads what it prints.
+func follow(cmd *exec.Cmd) (trial, error) {
+	var t trial
 	var crash strings.Builder
 	cmd.Stderr = &crash
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		o.err = err
-		return
+		return t, err
 	}
-	if o.err = cmd.Start(); o.err != nil {
-		return
+	if err := cmd.Start(); err != nil {
+		return t, err
 	}
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
-		o.read(lines.Text())
+		t.read(lines.Text())
 	}
-	if err := cmd.Wait(); err != nil && o.caught == "" {
+	if err := cmd.Wait(); err != nil && t.caught == "" {
 		_, why, _ := strings.Cut(crash.String(), "panic: ")
-		o.caught, o.text = crashed(why), crash.String()
+		t.caught, t.text = crashed(why), crash.String()
 	}
-	_ = os.Remove(binary)
+	return t, nil
 }
 
 // crashed names the check that brought the process down.
@@ -139,46 +156,52 @@ func crashed(why string) string {
 // mark begins a line that is meant for us.
 const mark = "verdict "
 
-func (o *outcome) read(line string) {
+func (t *trial) read(line string) {
 	text, ok := strings.CutPrefix(line, mark)
 	var v verdict
 	if !ok || json.Unmarshal([]byte(text), &v) != nil {
-		if why, ok := strings.CutPrefix(line, "panic: "); ok && o.caught == "" {
-			o.caught, o.text = crashed(why), why
+		if why, ok := strings.CutPrefix(line, "panic: "); ok && t.caught == "" {
+			t.caught, t.text = crashed(why), why
 		}
 		return
 	}
-	o.seeds++
-	o.at += v.At
-	if v.Violation != "" && o.caught == "" {
-		o.caught, _, _ = strings.Cut(v.Violation, ":")
-		o.text = fmt.Sprintf("seed %d: %s", v.Seed, v.Violation)
+	t.at += v.At
+	if v.Violation != "" && t.caught == "" {
+		t.caught, _, _ = strings.Cut(v.Violation, ":")
+		t.text = fmt.Sprintf("seed %d: %s", v.Seed, v.Violation)
 	}
 }
 
 func (o *outcome) line() string {
-	caught := o.caught
-	switch {
-	case o.err != nil:
-		caught = "BROKEN: " + o.err.Error()
-	case caught == "":
-		caught = "-"
+	if o.err != nil {
+		return fmt.Sprintf("%-46s BROKEN: %v", o.name, o.err)
 	}
-	return fmt.Sprintf("%-46s %-20s %3d seeds %6.1f simulated minutes %4.0f s", o.name, caught, o.seeds, o.at.Minutes(), o.took.Seconds())
+	trials := make([]string, 0, len(o.trial))
+	for _, t := range o.trial {
+		caught := t.caught
+		if caught == "" {
+			caught = "-"
+		}
+		trials = append(trials, fmt.Sprintf("%4.1f min %-20s", t.at.Minutes(), caught))
+	}
+	return fmt.Sprintf("%-46s %s %4.0f s", o.name, strings.Join(trials, " "), o.took.Seconds())
 }
 
 // conclude says whether all is as it must be: the first build whole, the others not.
 func conclude(outcomes []outcome) error {
 	var errs []error
 	for _, o := range outcomes {
-		whole := len(o.edits) == 0
-		switch {
-		case o.err != nil:
+		if o.err != nil {
 			errs = append(errs, o.err)
-		case whole && o.caught != "":
-			errs = append(errs, fmt.Errorf("the build that is whole was convicted: %s", o.text))
-		case !whole && o.caught == "":
-			errs = append(errs, fmt.Errorf("not caught: %s", o.name))
+		}
+		whole := len(o.edits) == 0
+		for _, t := range o.trial {
+			switch {
+			case whole && t.caught != "":
+				errs = append(errs, fmt.Errorf("the build that is whole was convicted: %s", t.text))
+			case !whole && t.caught == "":
+				errs = append(errs, fmt.Errorf("not caught: %s", o.name))
+			}
 		}
 	}
 	return errors.Join(errs...)

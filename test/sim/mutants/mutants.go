@@ -22,8 +22,16 @@ func trust() []mutant {
 	const cell, renew = "lease/cell/cell.go", "actors/renewer/renew.go"
 	return []mutant{
 		{name: "the cell has no deadline", edits: []edit{
-			{cell, "	c.cancel(ErrExpired)\n}", "}"},
-			{cell, "now.Before(c.until) && !c.slept(now)", "!now.IsZero()"},
+			{cell, "	c.cancel(ErrExpired)\n	c.noteEnd()\n}", "}"},
+			{cell, `	now := time.Now()
+	if c.ctx.Err() != nil || !now.Before(c.until) {
+		return false
+	}
+	if c.slept(now) {
+		c.end(ErrExpired)
+		return false
+	}
+	return !c.suspended`, "	return c.ctx.Err() == nil && !c.suspended"},
 		}},
 		{name: "trust has no margin", edits: []edit{
 			{renew, "			t.cell.Extend(sent.Add(ttl - margin))", "			t.cell.Extend(sent.Add(ttl))"},
