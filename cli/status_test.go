@@ -43,10 +43,10 @@ func (b *bench) status() (v statusReply, code int) {
 
 func TestTheStatusOfAFleetThatWorks(t *testing.T) {
 	b := newBench(t)
-	if v, code := b.status(); code != 0 || !v.Healthy || v.Members != 0 || v.Sessions != 0 || v.WorstTTL != nil {
-		t.Errorf("nothing at all: exit %d, %+v", code, v)
-	}
 	first, second := b.node("a"), b.node("b")
+	if v, code := b.status(); code != 0 || !v.Healthy || v.Members != 2 || v.Sessions != 0 || v.WorstTTL != nil {
+		t.Errorf("no sessions yet: exit %d, %+v", code, v)
+	}
 	for _, id := range []string{"s1", "s2", "s3", "s4"} {
 		b.put(id, `{"kind":"log"}`)
 	}
@@ -91,11 +91,15 @@ func TestWhatMakesAFleetUnhealthy(t *testing.T) {
 			b.lease("gone-1764288000123456789-0000000b", "s2")
 		}, "1 of 2 sessions is leased by a node that is gone"},
 		"a session that is not polled": {func(b *bench, _ string) {
-			b.rdb.HSet(b.t.Context(), b.keys.State("s1"), "due", time.Now().Add(-21*time.Second).UnixMilli())
+			b.rdb.HSet(b.t.Context(), b.keys.State("s1"), "due", time.Now().Add(-26*time.Second).UnixMilli())
 		}, "1 of 1 sessions is overdue by more than two intervals"},
 		"a session that was never polled": {func(b *bench, _ string) {
-			b.rdb.HSet(b.t.Context(), b.keys.State("s1"), "since", time.Now().Add(-21*time.Second).UnixMilli())
+			b.rdb.HSet(b.t.Context(), b.keys.State("s1"), "since", time.Now().Add(-26*time.Second).UnixMilli())
 		}, "overdue"},
+		"no node and no session": {func(b *bench, node string) {
+			b.rdb.Del(b.t.Context(), b.keys.Session("s1"), b.keys.Lease("s1"))
+			_ = b.store.Leave(b.t.Context(), node)
+		}, "no node is alive"},
 		"no node": {func(b *bench, node string) { _ = b.store.Leave(b.t.Context(), node) }, "no node is alive"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,11 +122,11 @@ func TestWhatMakesAFleetUnhealthy(t *testing.T) {
 	}
 }
 
-func TestAStatusWithinTwoIntervalsIsNotLate(t *testing.T) {
+func TestASessionWithinTwoIntervalsAndATimeoutIsNotLate(t *testing.T) {
 	b := newBench(t)
 	b.put("s1", `{"kind":"log"}`)
 	b.lease(b.node("a"), "s1")
-	b.rdb.HSet(t.Context(), b.keys.State("s1"), "due", time.Now().Add(-15*time.Second).UnixMilli())
+	b.rdb.HSet(t.Context(), b.keys.State("s1"), "due", time.Now().Add(-21*time.Second).UnixMilli())
 	if v, code := b.status(); code != 0 || v.Late != 0 {
 		t.Errorf("exit %d, %+v", code, v)
 	}
@@ -130,6 +134,7 @@ func TestAStatusWithinTwoIntervalsIsNotLate(t *testing.T) {
 
 func TestTheStatusOfAServerThatTellsNothing(t *testing.T) {
 	b := newBench(t)
+	b.node("a")
 	if err := b.rdb.Do(t.Context(), "ACL", "SETUSER", "default", "-info", "-config").Err(); err != nil {
 		t.Fatal(err)
 	}

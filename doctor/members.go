@@ -16,15 +16,7 @@ func members(ctx context.Context, client redis.UniversalClient, cfg config.Confi
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	store := redisstore.New(client, cfg.Keys, redisstore.Options{Timeout: cfg.RedisTimeout})
-	nodes, err := store.List(ctx)
-	if err != nil {
-		return []Finding{unknown("", "the nodes could not be looked for: %v", err)}
-	}
-	names := make([]string, len(nodes))
-	for i, n := range nodes {
-		names[i] = n.Instance
-	}
-	cards, err := store.Cards(ctx, names)
+	cards, err := store.LiveCards(ctx)
 	if err != nil {
 		return []Finding{unknown("", "what the nodes say of themselves could not be read: %v", err)}
 	}
@@ -44,7 +36,7 @@ func members(ctx context.Context, client redis.UniversalClient, cfg config.Confi
 		}
 	}
 	if len(all) == 0 {
-		all = append(all, fine("nodes of the fleet: %d, none with other settings", len(nodes)))
+		all = append(all, fine("nodes of the fleet: %d, none with other settings", len(cards)))
 	}
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"leasehold/lease"
+	"leasehold/schedule"
 	"leasehold/session"
 )
 
@@ -26,9 +27,6 @@ const (
 func States() []State {
 	return []State{Unleased, Orphaned, Failing, Invalid, Paused, External, API, OK}
 }
-
-// lateIntervals is how many of its intervals a session may be overdue.
-const lateIntervals = 2
 
 // State judges a session.
 func (n Nodes) State(s Session) State {
@@ -55,20 +53,13 @@ func (n Nodes) State(s Session) State {
 }
 
 // Late returns how long a session that nodes poll has been overdue at now, by the
-// clock of the Redis server; zero while that is no more than two intervals, or where it
-// is up to a worker.
+// clock of the Redis server; zero while it has let no more than two slots pass, or where
+// it is up to a worker.
 func (n Nodes) Late(s Session, now time.Time) time.Duration {
 	switch n.State(s) {
 	case OK, Failing, Unleased, Orphaned:
 	case API, External, Paused, Invalid:
 		return 0
 	}
-	due := s.Lease.Next
-	if due.IsZero() { // never polled: due when it was leased
-		due = s.Lease.Since
-	}
-	if late := now.Sub(due); !due.IsZero() && late > lateIntervals*s.Spec.Interval {
-		return late
-	}
-	return 0
+	return schedule.Overdue(s.Spec.Policy(), s.Lease.Due(), now, s.Spec.Timeout)
 }

@@ -79,8 +79,8 @@ func (s *Summary) Add(sessions []Session) {
 // Spread is how many more leases the fullest node has than the emptiest.
 func (s *Summary) Spread() int { return s.Most - s.Least }
 
-// Problems says why the fleet does not do its work; none: each session that is to be
-// polled by nodes, or has a worker, is held by who is alive, and none is late.
+// Problems says why the fleet does not do its work; none: a node is alive, each session
+// that is to be polled by nodes, or has a worker, is held by who is alive, and none is late.
 func (s *Summary) Problems() []string {
 	var all []string
 	for _, p := range []struct {
@@ -95,7 +95,7 @@ func (s *Summary) Problems() []string {
 			all = append(all, fmt.Sprintf("%d of %d sessions %s", p.n, s.Sessions, isOrAre(p.n)+" "+p.what))
 		}
 	}
-	if s.Members == 0 && len(all) > 0 {
+	if s.Members == 0 {
 		all = slices.Insert(all, 0, "no node is alive")
 	}
 	return all

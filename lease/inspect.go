@@ -25,6 +25,15 @@ type Inspection struct {
 	Last *Run
 }
 
+// Due returns since when the session is due, or will be: one that was never polled is
+// due when it is leased. Zero: it was neither.
+func (i Inspection) Due() time.Time {
+	if i.Next.IsZero() {
+		return i.Since
+	}
+	return i.Next
+}
+
 // Run is a poll that ended.
 type Run struct {
 	Started      time.Time

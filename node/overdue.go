@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"leasehold/planner"
+	"leasehold/schedule"
 	"leasehold/session"
 )
 
@@ -13,8 +14,6 @@ const (
 	slice = 500
 	// sliceLimit bounds one such look.
 	sliceLimit = 5 * time.Second
-	// patience is how many of its intervals a session may go unpolled.
-	patience = 2
 )
 
 // overdue finds sessions of others that nobody polls. Each round looks at a slice of
@@ -97,7 +96,7 @@ func (o *overdue) look(ctx context.Context, n *Node, ids []string) {
 	due := make(map[string]time.Time, len(ids))
 	for _, in := range n.store.Inspect(ctx, ids) {
 		if in.Err == nil {
-			due[in.Session] = in.Next
+			due[in.Session] = in.Due()
 		}
 	}
 	for _, d := range docs {
@@ -105,27 +104,10 @@ func (o *overdue) look(ctx context.Context, n *Node, ids []string) {
 		s, err := session.Decode(d.ID, d.Raw, n.cfg.Defaults)
 		switch {
 		case !read:
-		case err == nil && d.Err == nil && s.Pollable() && late(s, next, now):
+		case err == nil && d.Err == nil && s.Pollable() && schedule.Overdue(s.Policy(), next, now, s.Timeout) > 0:
 			o.found[d.ID] = true
 		default:
 			delete(o.found, d.ID)
 		}
 	}
-}
-
-// late reports whether a session that was due at next has let more slots pass than it
-// may. One that was never polled is not late but unleased.
-func late(s session.Session, next, now time.Time) bool {
-	if next.IsZero() {
-		return false
-	}
-	last := next
-	for range patience {
-		if s.Calendar != nil {
-			last = s.Calendar.Next(last)
-		} else {
-			last = last.Add(s.Interval)
-		}
-	}
-	return now.After(last.Add(s.Timeout))
 }

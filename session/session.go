@@ -76,6 +76,11 @@ func (s Session) Pollable() bool {
 // recorded, where a poll's is given up if the poll dies.
 func (s Session) Task() bool { return s.Misfire != "" }
 
+// Policy is the rhythm that the session wants.
+func (s Session) Policy() schedule.Policy {
+	return schedule.Policy{ID: s.ID, Interval: s.Interval, Calendar: s.Calendar}
+}
+
 // Expect says which answers count as success.
 type Expect struct {
 	Status       []int // empty: 200 to 299

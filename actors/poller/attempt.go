@@ -151,7 +151,7 @@ func (a attempt) result(o Outcome, begun lease.Start, ended time.Time, took time
 		return r
 	}
 	plan := schedule.Next(
-		schedule.Policy{ID: a.session.ID, Interval: a.session.Interval, Calendar: a.session.Calendar},
+		a.session.Policy(),
 		schedule.Run{Due: begun.Due, Start: begun.At, End: ended, OK: o.OK, Failures: begun.Failures},
 	)
 	r.NextDue, r.RetryAt, r.Failures = plan.Due, plan.RetryAt, plan.Failures
