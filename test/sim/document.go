@@ -58,14 +58,17 @@ func (d *document) redraw(rnd *rand.Rand, t Timings) {
 		d.OnFailure = "release"
 	case 6, 7:
 		d.LeaseTTL = (t.LeaseTTL / 2 * Span(1+rnd.IntN(5))).D()
-	case 8: // polls that outlast many terms
+	case 8, 9: // see below
 		d.Timeout = 4 * t.LeaseTTL.D()
 	}
 	// Polls take their time, else none would ever be in flight when trouble comes.
 	most := min(d.Interval, d.Timeout)
 	u := rnd.Float64()
 	d.Usual = nodetest.Behavior{Delay: Span(u * u * u * float64(most)).round().D()}
-	if rnd.IntN(30) == 0 {
+	switch {
+	case d.Timeout > t.LeaseTTL.D(): // polls that outlast terms
+		d.Usual.Delay = between(rnd, t.LeaseTTL/2, 3*t.LeaseTTL).D()
+	case rnd.IntN(30) == 0:
 		d.Usual.Delay = d.Timeout * 9 / 10
 	}
 	d.Misfire = ""
