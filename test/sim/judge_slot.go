@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // due takes in when the session is due from now on.
 func (s *start) due(at string, finished bool) {
@@ -49,7 +52,7 @@ func (j *judge) stillborn(l *ledger, after time.Time) (at time.Time) {
 			break
 		}
 	}
-	for _, s := range append(l.spent[:len(l.spent):len(l.spent)], l.start) {
+	for _, s := range append(slices.Clip(l.spent), l.start) {
 		if s.used || s.by == "" || s.seen.Before(after) || s.seen.After(until) {
 			continue
 		}

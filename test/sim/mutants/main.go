@@ -103,7 +103,7 @@ func (o *outcome) try(ctx context.Context, b builder, n int, opt options) {
 		return
 	}
 	defer func() { _ = os.Remove(binary) }()
-	for _, seed := range strings.Split(opt.seeds, ",") {
+	for seed := range strings.SplitSeq(opt.seeds, ",") {
 		cmd := exec.CommandContext(ctx, binary, "-test.run=^TestMutant$", "-test.timeout=30m")
 		cmd.Dir = b.root + "/test/sim"
 		cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=400",
