@@ -195,25 +195,32 @@ func readLimit(query url.Values) (int, *problem) {
 // long enough.
 func (a *api) fill(ctx context.Context, l *listing) error {
 	for deadline := time.Now().Add(listLimit); len(l.found) < l.limit && !l.ended && time.Now().Before(deadline); {
-		ids, next, err := a.Store.Page(ctx, l.at.Step, stepCount)
-		if err != nil {
+		if full, err := a.step(ctx, l); full || err != nil {
 			return err
 		}
-		ids = l.rest(ids, next)
-		full, err := a.add(ctx, l, ids)
-		if err != nil {
-			return err
-		}
-		if full {
-			l.at = place{Step: l.at.Step, Next: next, After: l.found[len(l.found)-1].Session}
+	}
 
-			return nil
-		}
+	return nil
+}
+
+// step looks at the next IDs. It reports whether the page was full before their end.
+func (a *api) step(ctx context.Context, l *listing) (full bool, err error) {
+	ids, next, err := a.Store.Page(ctx, l.at.Step, stepCount)
+	if err != nil {
+		return false, err
+	}
+	full, err = a.add(ctx, l, l.rest(ids, next))
+	switch {
+	case err != nil:
+		return false, err
+	case full:
+		l.at = place{Step: l.at.Step, Next: next, After: l.found[len(l.found)-1].Session}
+	default:
 		l.at = place{Step: next}
 		l.ended = next == ""
 	}
 
-	return nil
+	return full, nil
 }
 
 // rest returns what a step has left for this page, in an order that stays the same
@@ -233,10 +240,14 @@ func (l *listing) rest(ids []string, next string) []string {
 }
 
 // add adds those that the listing is about. It reports whether the page was full
-// before the end of the IDs.
+// before the end of the IDs. What is behind a full page is read again for the next one,
+// so few more are read than it may need: one tells that there are more; and ever more
+// at once, since of many that are looked at few may be wanted.
 func (a *api) add(ctx context.Context, l *listing, ids []string) (full bool, err error) {
-	for part := range slices.Chunk(ids, mostLimit) {
-		records := a.Store.Read(ctx, part)
+	for size := l.limit - len(l.found) + 1; len(ids) > 0; size *= 2 {
+		n := min(size, mostLimit, len(ids))
+		records := a.Store.Read(ctx, ids[:n])
+		ids = ids[n:]
 		some := make([]lease.Record, 0, len(records))
 		for _, rec := range records {
 			if rec.Err != nil && !errors.Is(rec.Err, lease.ErrForeign) {
@@ -273,7 +284,7 @@ func (a *api) addSome(ctx context.Context, l *listing, some []lease.Record) (ful
 
 		return n < len(some), nil
 	}
-	for part := range slices.Chunk(some, l.limit) {
+	for part := range slices.Chunk(some, l.limit+1) {
 		if full, err := a.addUsable(ctx, l, part); full || err != nil {
 			return full, err
 		}

@@ -31,10 +31,10 @@ const (
 //
 // It works only while somebody waits, on a goroutine of its own.
 type vigil struct {
-	everything func(context.Context) ([]lease.Record, error)
-	among      func(context.Context, []string) ([]lease.Record, error)
-	follow     func(limit int) Feed
-	recheck    time.Duration
+	step    func(context.Context, *listing) error
+	among   func(context.Context, []string) ([]lease.Record, error)
+	follow  func(limit int) Feed
+	recheck time.Duration
 
 	changed chan struct{} // somebody came, or the last one went
 
@@ -60,11 +60,11 @@ type catch struct {
 
 func newVigil(a *api) *vigil {
 	return &vigil{
-		everything: func(ctx context.Context) (free []lease.Record, err error) {
+		step: func(ctx context.Context, l *listing) (err error) {
 			err = errInternal
-			a.guarded(func() { free, err = a.everythingFree(ctx) })
+			a.guarded(func() { _, err = a.step(ctx, l) })
 
-			return free, err
+			return err
 		},
 		among: func(ctx context.Context, ids []string) (free []lease.Record, err error) {
 			err = errInternal
@@ -163,12 +163,8 @@ func (v *vigil) watch(ctx context.Context) {
 				all.Reset(v.rest())
 			}
 		case <-hints.Ready():
-			ids, gap := sessionsOf(hints.Take())
-			if gap {
+			if v.heed(ctx, hints.Take()) {
 				all.Reset(v.rest())
-			}
-			if len(ids) > 0 {
-				v.deal(v.among(ctx, ids))
 			}
 		case <-all.C:
 			if v.rest() > 0 {
@@ -176,25 +172,57 @@ func (v *vigil) watch(ctx context.Context) {
 
 				continue
 			}
-			v.lookAtAll(ctx)
-			all.Reset(v.recheck)
+			if v.lookAtAll(ctx, hints) {
+				all.Reset(v.rest())
+			} else {
+				all.Reset(v.recheck)
+			}
 		}
 	}
 }
 
-func (v *vigil) lookAtAll(ctx context.Context) {
+// heed deals out what is free by the hints. It reports whether all sessions have to be
+// looked at.
+func (v *vigil) heed(ctx context.Context, hints []redisevents.Event) (gap bool) {
+	ids, gap := sessionsOf(hints)
+	if len(ids) > 0 {
+		v.deal(v.among(ctx, ids))
+	}
+
+	return gap
+}
+
+// lookAtAll looks step by step until something free was found, all was seen, or nobody
+// waits any more. Hints do not wait for it. It reports whether one of them was a gap.
+func (v *vigil) lookAtAll(ctx context.Context, hints Feed) (gap bool) {
 	v.mu.Lock()
 	for _, w := range v.waiting {
 		w.seen = true
 	}
 	v.mu.Unlock()
 	began := time.Now()
-	free, err := v.everything(ctx)
+	l := &listing{limit: mostLimit, leased: onlyFree}
+	var err error
+	for {
+		if err = v.step(ctx, l); err != nil || len(l.found) > 0 || l.ended {
+			break
+		}
+		select {
+		case <-hints.Ready():
+			gap = v.heed(ctx, hints.Take()) || gap
+		default:
+		}
+		if !v.anybody() {
+			break
+		}
+	}
 	ended := time.Now()
 	v.mu.Lock()
 	v.rested = ended.Add(min(v.recheck, max(leastRest, restTimes*ended.Sub(began))))
 	v.mu.Unlock()
-	v.deal(free, err)
+	v.deal(l.found, err)
+
+	return gap
 }
 
 // needed reports whether anybody waits. If not, the watch ends with that.
@@ -204,6 +232,13 @@ func (v *vigil) needed() bool {
 	v.awake = len(v.waiting) > 0
 
 	return v.awake
+}
+
+func (v *vigil) anybody() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+
+	return len(v.waiting) > 0
 }
 
 func (v *vigil) somebodyNew() bool {
@@ -261,19 +296,6 @@ type noFeed struct{}
 func (noFeed) Ready() <-chan struct{}    { return nil }
 func (noFeed) Take() []redisevents.Event { return nil }
 func (noFeed) Close()                    {}
-
-// everythingFree looks for the first page of free sessions until it has found some or
-// has seen all.
-func (a *api) everythingFree(ctx context.Context) ([]lease.Record, error) {
-	l := &listing{limit: mostLimit, leased: onlyFree}
-	for len(l.found) == 0 && !l.ended {
-		if err := a.fill(ctx, l); err != nil {
-			return nil, err
-		}
-	}
-
-	return l.found, nil
-}
 
 // freeAmong returns those of the sessions that are free.
 func (a *api) freeAmong(ctx context.Context, ids []string) ([]lease.Record, error) {

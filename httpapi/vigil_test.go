@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,6 +155,61 @@ func TestALongPollIsWokenByAHint(t *testing.T) {
 			}
 		})
 	}
+}
+
+// vast is a store of so many sessions that a look at all of them takes long: ten steps of
+// a second each, and then those that there really are.
+type vast struct {
+	httpapi.Store
+
+	looked atomic.Int64 // steps
+}
+
+// Page implements [session.Pager].
+func (s *vast) Page(ctx context.Context, cursor string, count int) ([]string, string, error) {
+	s.looked.Add(1)
+	step, _ := strconv.Atoi(cursor)
+	if step == 10 {
+		return s.Store.Page(ctx, "", count)
+	}
+	time.Sleep(time.Second)
+	return nil, strconv.Itoa(step + 1), nil
+}
+
+func TestAHintDoesNotWaitForALookAtAll(t *testing.T) {
+	onVigil(t, func(b *bench, h *hints, _ chan struct{}) {
+		b.put("s1", external)
+		b.want(http.StatusCreated, "POST", s1, asW1)
+		store := &vast{Store: b.api.Store}
+		b.api.Store = store
+		b.serve = httpapi.New(httpapi.Config{Leases: &b.api})
+		offers := b.longPolls(1, longPoll)
+		time.Sleep(2500 * time.Millisecond)
+		b.want(http.StatusNoContent, "DELETE", s1, asW1)
+		h.give(redisevents.LeaseFreed{Session: "s1"})
+		if o := <-offers; fmt.Sprint(o.ids) != "[s1]" || o.after > 3*time.Second {
+			t.Errorf("%d after %s: %s", o.code, o.after, o.text)
+		}
+		time.Sleep(time.Minute)
+		if n := store.looked.Load(); n != 3 {
+			t.Errorf("%d steps were looked at, the last ones for nobody", n)
+		}
+
+		// Who comes while a look is under way for another has one of its own.
+		b.want(http.StatusCreated, "POST", s1, asW1)
+		first := b.longPolls(1, longPoll)
+		time.Sleep(time.Second / 2)
+		second := b.longPolls(1, longPoll)
+		b.want(http.StatusNoContent, "DELETE", s1, asW1)
+		h.give(redisevents.LeaseFreed{Session: "s1"})
+		if o := <-first; fmt.Sprint(o.ids) != "[s1]" || o.after > time.Second {
+			t.Errorf("%d after %s: %s", o.code, o.after, o.text)
+		}
+		b.put("s2", external) // of which no hint speaks
+		if o := <-second; fmt.Sprint(o.ids) != "[s1 s2]" {
+			t.Errorf("%d after %s: %s", o.code, o.after, o.text)
+		}
+	})
 }
 
 func TestALongPollFindsWhatNoHintSpokeOf(t *testing.T) {
