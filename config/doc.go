@@ -3,7 +3,8 @@
 // # Owns
 //
 // The settings: [Vars] is the one table from which they are read, checked, masked,
-// documented and made into flags. It is the only reader of the environment.
+// documented and made into flags. It is the only reader of the environment, but for
+// the standard variables of OpenTelemetry: see package tracing.
 //
 // # Invariants
 //

@@ -191,13 +191,13 @@ func pollEntries() []Entry {
 			PollSucceeded{},
 			in(Debug),
 			"a poll brought what the session expects",
-			fields(opt("endpoint_id"), always("version"), always("duration_ms"), opt("status")),
+			fields(opt("endpoint_id"), always("version"), always("duration_ms"), opt("status"), opt("trace_id")),
 		},
 		{
 			PollFailed{},
 			in(Warn, Debug),
 			"warn: the first failure in a row, of the fleet as a whole; debug: each further one",
-			fields(opt("endpoint_id"), always("version"), opt("reason").note("`timeout`, `dns_error`, `connect_error`, `denied`, `tls_error`, `http_error`, `too_large`, `assertion`, `panic`"), always("failures"), always("duration_ms"), opt("error")),
+			fields(opt("endpoint_id"), always("version"), opt("reason").note("`timeout`, `dns_error`, `connect_error`, `denied`, `tls_error`, `http_error`, `too_large`, `assertion`, `panic`"), always("failures"), always("duration_ms"), opt("trace_id"), opt("error")),
 		},
 		{
 			PollRecovered{},
@@ -286,6 +286,18 @@ func ownEntries() []Entry {
 			in(Warn),
 			"a setting of the node or of Redis works but has a price",
 			fields(opt("reason")),
+		},
+		{
+			TracesStarted{},
+			in(Info),
+			"the `OTEL_*` variables ask for traces: spans of polls are sent",
+			fields(opt("endpoint").note("scheme and host of the collector"), opt("sampler")),
+		},
+		{
+			TracesDropped{},
+			in(Warn),
+			"spans did not reach the collector and never will; one line a minute",
+			fields(always("count").note("since the last such line"), opt("error").note("the latest reason")),
 		},
 	}
 }

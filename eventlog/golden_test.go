@@ -168,16 +168,16 @@ var golden = []struct {
 		`{"level":"debug","event":"poll.canceled","endpoint_id":"s1","version":7,"duration_ms":12}`,
 	},
 	{
-		eventlog.PollSucceeded{Session: "s1", Version: 7, Duration: 250 * time.Microsecond, Status: 200},
-		`{"level":"debug","event":"poll.succeeded","endpoint_id":"s1","version":7,"duration_ms":0.25,"status":200}`,
+		eventlog.PollSucceeded{Session: "s1", Version: 7, Duration: 250 * time.Microsecond, Status: 200, Trace: "0af7"},
+		`{"level":"debug","event":"poll.succeeded","endpoint_id":"s1","version":7,"duration_ms":0.25,"status":200,"trace_id":"0af7"}`,
 	},
 	{
 		eventlog.PollFailed{Session: "s1", Version: 7, Class: "timeout", Err: errBoom, Duration: 5 * time.Second, Failures: 1},
 		`{"level":"warn","event":"poll.failed","endpoint_id":"s1","version":7,"reason":"timeout","failures":1,"duration_ms":5000,"error":"boom"}`,
 	},
 	{
-		eventlog.PollFailed{Session: "s1", Version: 7, Class: "timeout", Err: errBoom, Failures: 2, Repeat: true},
-		`{"level":"debug","event":"poll.failed","endpoint_id":"s1","version":7,"reason":"timeout","failures":2,"duration_ms":0,"error":"boom"}`,
+		eventlog.PollFailed{Session: "s1", Version: 7, Class: "timeout", Err: errBoom, Failures: 2, Repeat: true, Trace: "0af7"},
+		`{"level":"debug","event":"poll.failed","endpoint_id":"s1","version":7,"reason":"timeout","failures":2,"duration_ms":0,"trace_id":"0af7","error":"boom"}`,
 	},
 	{
 		eventlog.PollRecovered{Session: "s1", Version: 7, Failures: 2},
@@ -224,6 +224,14 @@ var golden = []struct {
 	{
 		eventlog.SettingsWarning{Reason: "maxmemory-policy may evict leases"},
 		`{"level":"warn","event":"settings.warning","reason":"maxmemory-policy may evict leases"}`,
+	},
+	{
+		eventlog.TracesStarted{Endpoint: "https://me:hunter2@otel.example:4318", Sampler: "AlwaysOnSampler"},
+		`{"level":"info","event":"traces.started","endpoint":"https://***@otel.example:4318","sampler":"AlwaysOnSampler"}`,
+	},
+	{
+		eventlog.TracesDropped{Count: 3, Err: errBoom},
+		`{"level":"warn","event":"traces.dropped","count":3,"error":"boom"}`,
 	},
 }
 
@@ -299,6 +307,7 @@ func TestTheContractsEventsExistWithTheirLevels(t *testing.T) {
 		"poll.logged": "info", "poll.deferred": "warn", "key.foreign": "warn", "actor.failed": "error",
 		"redis.down": "warn", "redis.up": "info", "settings.warning": "warn", "result.dropped": "warn",
 		"node.summary": "info", "node.cordoned": "info", "node.uncordoned": "info", "poll.skipped": "debug", "poll.canceled": "debug",
+		"traces.started": "info", "traces.dropped": "warn",
 	}
 	for _, e := range eventlog.All() {
 		name, level, _ := eventlog.Describe(e)

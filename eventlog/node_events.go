@@ -184,3 +184,35 @@ func (e ActorFailed) fields(l *line) {
 	l.str("actor", e.Actor)
 	l.opt("stack", scrub(e.Stack))
 }
+
+// TracesStarted says that spans of polls are sent to a collector.
+type TracesStarted struct {
+	// Endpoint is the collector's scheme and host.
+	Endpoint string
+	// Sampler says of which polls.
+	Sampler string
+}
+
+func (TracesStarted) head() head { return head{Info, "traces.started", "traces are sent"} }
+
+func (e TracesStarted) fields(l *line) {
+	l.opt("endpoint", scrub(e.Endpoint))
+	l.opt("sampler", e.Sampler)
+}
+
+// TracesDropped says that spans did not reach the collector, and never will.
+type TracesDropped struct {
+	// Count is how many, since the last such line.
+	Count int
+	// Err is the latest reason.
+	Err error
+}
+
+func (TracesDropped) head() head {
+	return head{Warn, "traces.dropped", "spans did not reach the collector"}
+}
+
+func (e TracesDropped) fields(l *line) {
+	l.num("count", int64(e.Count))
+	l.err(e.Err)
+}

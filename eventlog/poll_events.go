@@ -58,6 +58,8 @@ type PollSucceeded struct {
 	Duration time.Duration
 	// Status is the HTTP status; zero for other kinds.
 	Status int
+	// Trace is the ID of the poll's trace; empty where none is sent.
+	Trace string
 }
 
 func (PollSucceeded) head() head { return head{Debug, "poll.succeeded", "poll succeeded"} }
@@ -68,6 +70,7 @@ func (e PollSucceeded) fields(l *line) {
 	if e.Status != 0 {
 		l.num("status", int64(e.Status))
 	}
+	l.opt("trace_id", e.Trace)
 }
 
 // PollFailed says that a poll failed. Repeat marks all but the first of a row of
@@ -82,6 +85,8 @@ type PollFailed struct {
 	// Failures counts the failed polls in a row, this one included.
 	Failures int
 	Repeat   bool
+	// Trace is the ID of the poll's trace; empty where none is sent.
+	Trace string
 }
 
 func (e PollFailed) head() head {
@@ -96,6 +101,7 @@ func (e PollFailed) fields(l *line) {
 	l.reason(e.Class)
 	l.num("failures", int64(e.Failures))
 	l.ms("duration_ms", e.Duration)
+	l.opt("trace_id", e.Trace)
 	l.err(e.Err)
 }
 

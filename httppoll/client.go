@@ -52,6 +52,9 @@ type Config struct {
 	RootCAs *x509.CertPool
 	// Deny are networks that no poll connects to; none: all are allowed.
 	Deny []netip.Prefix
+	// Inject, if not nil, adds to the headers of each request what its poll's context
+	// carries for the target. It may be called from any goroutine.
+	Inject func(ctx context.Context, header http.Header)
 }
 
 func (c Config) withDefaults() Config {

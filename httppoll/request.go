@@ -46,6 +46,9 @@ func (c *Client) setHeaders(req *http.Request, r Request, h hop) {
 	}
 	req.Header.Set(HeaderInstance, r.Instance)
 	req.Header.Set(HeaderToken, strconv.FormatInt(int64(r.Token), 10))
+	if c.cfg.Inject != nil {
+		c.cfg.Inject(req.Context(), req.Header)
+	}
 
 	if req.Header.Get("Authorization") == "" && h.user != nil {
 		password, _ := h.user.Password()

@@ -1,6 +1,7 @@
 package httppoll_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -46,6 +47,25 @@ var _ = Describe("the request of a poll", func() {
 		Expect(r.UserAgent()).To(Equal("leasehold/1.2.3"))
 		Expect(r.Header.Get("Leasehold-Instance")).To(Equal("node-1-abcdef01"))
 		Expect(r.Header.Get("Leasehold-Token")).To(Equal("42"))
+	})
+
+	It("carries what the poll's context has for the target, in each hop", func(ctx SpecContext) {
+		type key struct{}
+		client = newClient(httppoll.Config{Inject: func(ctx context.Context, h http.Header) {
+			h.Set("Traceparent", ctx.Value(key{}).(string))
+		}})
+		hops := serve(func(w http.ResponseWriter, r *http.Request) {
+			got <- seen{r, ""}
+			if r.URL.Path == "/" {
+				http.Redirect(w, r, "/next", http.StatusFound)
+			}
+		})
+		req := to(hops.URL + "/")
+		req.Session.Headers = map[string]string{"traceparent": "the document's"}
+		Expect(client.Poll(context.WithValue(ctx, key{}, "the poll's"), req).Err).NotTo(HaveOccurred())
+		for range 2 {
+			Expect((<-got).Header.Values("Traceparent")).To(HaveExactElements("the poll's"))
+		}
 	})
 
 	It("sends the document's method, body and headers", func(ctx SpecContext) {

@@ -24,6 +24,7 @@ func uncounted(e eventlog.Event) bool {
 	case eventlog.NodeUnfenced, eventlog.RedisUp: // ends of what is counted by its beginning
 	case eventlog.SettingsWarning: // is for the one who sets them
 	case eventlog.ResultDropped: // is counted by the sinks, one by one
+	case eventlog.TracesStarted, eventlog.TracesDropped: // spans are counted by the tracer
 	default:
 		return false
 	}

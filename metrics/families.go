@@ -49,6 +49,15 @@ func (h histograms) of(value string) prometheus.Observer {
 	return h.rest()
 }
 
+// observe adds a value, with the poll's trace as an example where there is one.
+func observe(h prometheus.Observer, v float64, trace string) {
+	if with, ok := h.(prometheus.ExemplarObserver); ok && trace != "" {
+		with.ObserveWithExemplar(v, prometheus.Labels{"trace_id": trace})
+		return
+	}
+	h.Observe(v)
+}
+
 // upToAMinute are the buckets of times that are mostly short.
 func upToAMinute() []float64 {
 	return []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}

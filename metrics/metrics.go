@@ -73,7 +73,9 @@ func (m *Metrics) Handler() http.Handler {
 	if m == nil {
 		return nil
 	}
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true, // which has the exemplars
+	})
 }
 
 // Gatherer is for tests and for the documentation.

@@ -173,6 +173,7 @@ func TestNoMetricsAreNoTrouble(t *testing.T) {
 	var m *Metrics
 	m.Observe(eventlog.NodeReady{})
 	m.WatchLog(nil)
+	m.WatchTraces(nil)
 	if m.Handler() != nil {
 		t.Error("no metrics have a handler")
 	}

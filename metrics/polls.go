@@ -83,12 +83,12 @@ func (m *pollMetrics) observe(e eventlog.Event) bool {
 	case eventlog.PollSucceeded:
 		m.successes.Inc()
 		m.tally.polls.Add(1)
-		m.took.Observe(seconds(e.Duration))
+		observe(m.took, seconds(e.Duration), e.Trace)
 	case eventlog.PollFailed:
 		m.ended.inc(e.Class)
 		m.tally.polls.Add(1)
 		m.tally.failures.Add(1)
-		m.tookBad.Observe(seconds(e.Duration))
+		observe(m.tookBad, seconds(e.Duration), e.Trace)
 	case eventlog.PollRecovered:
 		m.recoveries.Inc()
 	case eventlog.PollLogged:

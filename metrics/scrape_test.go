@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"leasehold/node"
 	"leasehold/redisevents"
 	"leasehold/results"
+	"leasehold/tracing"
 )
 
 // still is a node that is as a test says.
@@ -35,6 +38,7 @@ func full(t *testing.T) *Metrics {
 	m.WatchLog(nil)
 	m.WatchNode(still{}, results.NewHub(t.Context(), nil, sink{"stdout"}, sink{"webhook"}), nil)
 	m.Redis()
+	m.WatchTraces(func() tracing.Stats { return tracing.Stats{} })
 	h := m.HTTP(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { r.Pattern = "GET /healthz" }))
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/healthz", nil))
 	return m
@@ -192,6 +196,55 @@ func TestRequestsAreCountedByTheRouteThatAnswered(t *testing.T) {
 		"http_requests_total{code=4xx,method=GET,route=/sessions/{id}}": 1,
 		"http_requests_total{code=4xx,method=other,route=none}":         1,
 		"http_requests_in_flight":                                       0,
+	})
+}
+
+// scrapeAs asks for an answer of that type.
+func scrapeAs(t *testing.T, m *Metrics, accept string) (kind, text string) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody)
+	r.Header.Set("Accept", accept)
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, r)
+	return w.Header().Get("Content-Type"), w.Body.String()
+}
+
+func TestTheDurationOfAPollHasItsTraceAsAnExample(t *testing.T) {
+	const trace = "0af7651916cd43dd8448eb211c80319c"
+	m := New(Build{})
+	m.Observe(eventlog.PollSucceeded{Duration: 30 * time.Millisecond, Trace: trace})
+	m.Observe(eventlog.PollSucceeded{Duration: 70 * time.Millisecond})
+	m.Observe(eventlog.PollFailed{Class: "timeout", Duration: 5 * time.Second, Trace: trace})
+	kind, text := scrapeAs(t, m, "application/openmetrics-text; version=1.0.0")
+	if !strings.HasPrefix(kind, "application/openmetrics-text") || !strings.HasSuffix(text, "# EOF\n") {
+		t.Errorf("the answer is %s", kind)
+	}
+	var with []string
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "trace_id") {
+			series, example, _ := strings.Cut(line, " # ")
+			example, _, _ = strings.Cut(example, "} ")
+			value := strings.Fields(line)[4]
+			with = append(with, strings.Fields(series)[0]+" "+example+"} "+value)
+		}
+	}
+	want := []string{
+		`leasehold_poll_duration_seconds_bucket{result="failure",le="5.0"} {trace_id="` + trace + `"} 5.0`,
+		`leasehold_poll_duration_seconds_bucket{result="success",le="0.05"} {trace_id="` + trace + `"} 0.03`,
+	}
+	if !slices.Equal(with, want) {
+		t.Errorf("the examples are %q, want %q", with, want)
+	}
+	if kind, text := scrapeAs(t, m, "text/plain"); !strings.HasPrefix(kind, "text/plain") || strings.Contains(text, trace) {
+		t.Errorf("the plain answer is %s:\n%s", kind, text)
+	}
+}
+
+func TestSpansAreCountedByTheTracer(t *testing.T) {
+	m := New(Build{})
+	m.WatchTraces(func() tracing.Stats { return tracing.Stats{Sent: 4, Full: 3, Failed: 2, Queued: 1} })
+	expect(t, m, map[string]float64{
+		"trace_spans_sent_total": 4, "trace_spans_dropped_total{reason=full}": 3, "trace_spans_dropped_total{reason=failed}": 2, "trace_spans_queued": 1,
 	})
 }
 

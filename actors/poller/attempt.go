@@ -98,7 +98,7 @@ func (a attempt) work(poll context.Context, begun lease.Start, heard time.Time) 
 	g := a.grant()
 	a.deps.Log.Emit(eventlog.PollStarted{Session: g.Session, Version: int64(g.Token), Delay: delay(begun)})
 
-	outcome := a.poll(poll)
+	outcome := a.poll(poll, delay(begun))
 	took := time.Since(heard)
 	result := a.result(outcome, begun, begun.At.Add(took), took)
 	event := results.Encode(g, result)
@@ -117,7 +117,7 @@ func (a attempt) work(poll context.Context, begun lease.Start, heard time.Time) 
 }
 
 // poll calls the poll function; a panic is a failed poll.
-func (a attempt) poll(ctx context.Context) (o Outcome) {
+func (a attempt) poll(ctx context.Context, late time.Duration) (o Outcome) {
 	defer func() {
 		if r := recover(); r != nil {
 			o = Outcome{Class: Panicked, Err: fmt.Errorf("the poll panicked: %v", r)}
@@ -128,7 +128,7 @@ func (a attempt) poll(ctx context.Context) (o Outcome) {
 	}
 	a.deps.Flights.Add(a.cell)
 	defer a.deps.Flights.Remove(a.cell)
-	return a.deps.Poll(ctx, Job{Session: a.session, Grant: a.grant()})
+	return a.deps.Poll(ctx, Job{Session: a.session, Grant: a.grant(), Attempt: a.name, Delay: late})
 }
 
 // result computes when the session is due again.
@@ -205,14 +205,16 @@ func (a attempt) log(o Outcome, r lease.Result, before int, spoken bool) {
 	case !spoken, o.Class == Canceled: // nothing was learnt of the target
 		a.deps.Log.Emit(eventlog.PollCanceled{Session: g.Session, Version: int64(g.Token), Duration: r.Duration})
 	case o.OK:
-		a.deps.Log.Emit(eventlog.PollSucceeded{Session: g.Session, Version: int64(g.Token), Duration: r.Duration, Status: o.Status})
+		a.deps.Log.Emit(eventlog.PollSucceeded{
+			Session: g.Session, Version: int64(g.Token), Duration: r.Duration, Status: o.Status, Trace: o.Trace,
+		})
 		if before > 0 {
 			a.deps.Log.Emit(eventlog.PollRecovered{Session: g.Session, Version: int64(g.Token), Failures: before})
 		}
 	default:
 		a.deps.Log.Emit(eventlog.PollFailed{
 			Session: g.Session, Version: int64(g.Token), Class: o.Class, Err: o.Err,
-			Duration: r.Duration, Failures: r.Failures, Repeat: before > 0,
+			Duration: r.Duration, Failures: r.Failures, Repeat: before > 0, Trace: o.Trace,
 		})
 	}
 }

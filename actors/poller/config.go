@@ -22,6 +22,11 @@ const attempts = 1 << 48
 type Job struct {
 	Session session.Session
 	Grant   lease.Grant
+	// Attempt is its name in Redis.
+	Attempt int64
+	// Delay is how late it begins after the slot that it serves; below zero where that
+	// is not known.
+	Delay time.Duration
 }
 
 // Outcome is what a poll brought.
@@ -32,6 +37,7 @@ type Outcome struct {
 	Status int    // of an HTTP answer
 	Bytes  int64  // read of the answer
 	Body   []byte // the answer's first bytes, where the session keeps them
+	Trace  string // the ID of its trace; empty where none is sent
 }
 
 // Success is the class of a poll that went well, Canceled that of one which was

@@ -1,11 +1,13 @@
 package poller_test
 
 import (
+	"context"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"leasehold/actors/poller"
 	"leasehold/internal/bubble"
 	"leasehold/lease"
 )
@@ -67,6 +69,35 @@ var _ = Describe("the events of a poller", func() {
 			g.Expect(began[0]).NotTo(ContainSubstring("delay_ms"))
 			g.Expect(began[1]).To(ContainSubstring(`"delay_ms":250`))
 			g.Expect(began[2]).NotTo(ContainSubstring("delay_ms"))
+		})
+	})
+
+	It("name the trace of the poll, which was told of its attempt and its delay", func() {
+		run(func(g Gomega, b *bench) {
+			traces := []poller.Outcome{
+				{OK: true, Class: poller.Success, Trace: "0af7"},
+				{Class: "timeout", Trace: "0af8"},
+				{OK: true, Class: poller.Success},
+			}
+			b.stub.begin = func(lease.Slot) (lease.Start, error) {
+				return lease.Start{At: time.Now(), Due: time.Now().Add(-250 * time.Millisecond)}, nil
+			}
+			b.stub.poll = func(context.Context) poller.Outcome {
+				o := traces[0]
+				if len(traces) > 1 {
+					traces = traces[1:]
+				}
+				return o
+			}
+			b.start(doc(), 0)
+			bubble.Sleep(25 * time.Second)
+			g.Expect(b.system.Events("poll.succeeded")).To(ContainElement(ContainSubstring(`"trace_id":"0af7"`)))
+			g.Expect(b.system.Events("poll.failed")).To(ConsistOf(ContainSubstring(`"trace_id":"0af8"`)))
+			seen := b.stub.see()
+			for i, job := range seen.jobs {
+				g.Expect(job.Attempt).To(And(Equal(seen.slots[i].Attempt), BeNumerically(">", 0)))
+				g.Expect(job.Delay).To(Equal(250 * time.Millisecond))
+			}
 		})
 	})
 

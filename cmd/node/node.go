@@ -20,8 +20,8 @@ import (
 	"leasehold/node"
 	"leasehold/redisevents"
 	"leasehold/redisstore"
-	"leasehold/results"
 	"leasehold/session"
+	"leasehold/tracing"
 )
 
 // nodeSpec is what one node is made from.
@@ -30,6 +30,7 @@ type nodeSpec struct {
 	instance string
 	log      *eventlog.Log
 	metrics  *metrics.Metrics
+	tracing  tracing.Settings
 	// stdout is for results, where a sink writes them there.
 	stdout io.Writer
 	// stderr is for what a person must read when a start fails.
@@ -70,18 +71,18 @@ func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.Uni
 		return exitFailure
 	}
 	defer server.close()
-	polls := httppoll.New(httppoll.Config{
-		Version: build().version, MaxBody: n.cfg.PollMaxBody, Concurrency: n.cfg.PollConcurrency,
-		Deny: n.cfg.DenyTargets,
-	})
-	defer polls.Close()
 	out, err := n.outlets(ctx)
 	if err != nil {
 		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
 		return exitFailure
 	}
 	defer out.flush(ctx)
-	parts := n.assembly(client, polls, out.Hub)
+	polls := httppoll.New(httppoll.Config{
+		Version: build().version, MaxBody: n.cfg.PollMaxBody, Concurrency: n.cfg.PollConcurrency,
+		Deny: n.cfg.DenyTargets, Inject: out.traces.Injector(),
+	})
+	defer polls.Close()
+	parts := n.assembly(client, polls, out)
 	parts.Card = n.card(server.addr)
 	running, err := node.Start(ctx, parts)
 	if err != nil {
@@ -138,7 +139,7 @@ func (n nodeSpec) drain(ctx context.Context, running *node.Node, reason string, 
 }
 
 // assembly turns the settings into the node's parts.
-func (n nodeSpec) assembly(client redis.UniversalClient, polls *httppoll.Client, out *results.Hub) node.Config {
+func (n nodeSpec) assembly(client redis.UniversalClient, polls *httppoll.Client, out outlets) node.Config {
 	cfg := n.cfg
 	return node.Config{
 		Instance: n.instance,
@@ -159,8 +160,8 @@ func (n nodeSpec) assembly(client redis.UniversalClient, polls *httppoll.Client,
 		Concurrency:       cfg.PollConcurrency,
 		Defaults:          cfg.Defaults(),
 		CheckID:           cfg.CheckID(),
-		Poll:              n.pollFunc(polls),
-		Results:           out,
+		Poll:              n.pollFunc(polls, out.traces),
+		Results:           out.Hub,
 		Log:               n.log,
 		Gauge:             n.metrics.Gauge(),
 	}
@@ -199,15 +200,18 @@ func (n nodeSpec) leases(running *node.Node, client redis.UniversalClient) httpa
 }
 
 // pollFunc does the polls of each kind of session.
-func (n nodeSpec) pollFunc(polls *httppoll.Client) poller.Func {
+func (n nodeSpec) pollFunc(polls *httppoll.Client, traces *tracing.Tracer) poller.Func {
 	return func(ctx context.Context, job poller.Job) poller.Outcome {
 		if job.Session.Kind == session.Log {
 			n.log.Emit(eventlog.PollLogged{Session: job.Session.ID, Version: int64(job.Grant.Token)})
 			return poller.Outcome{OK: true, Class: poller.Success}
 		}
-		o := polls.Poll(ctx, httppoll.Request{
-			Session: job.Session, Instance: job.Grant.Holder, Token: job.Grant.Token,
-		})
-		return poller.Outcome{OK: o.OK, Class: o.Class, Err: o.Err, Status: o.Status, Bytes: o.Bytes, Body: o.Body}
+		request := httppoll.Request{Session: job.Session, Instance: job.Grant.Holder, Token: job.Grant.Token}
+		ctx, span := traces.Start(ctx, tracing.Poll{Request: request, Attempt: job.Attempt, Delay: job.Delay})
+		o := polls.Poll(ctx, request)
+		span.End(o)
+		return poller.Outcome{
+			OK: o.OK, Class: o.Class, Err: o.Err, Status: o.Status, Bytes: o.Bytes, Body: o.Body, Trace: span.TraceID(),
+		}
 	}
 }

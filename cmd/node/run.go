@@ -14,6 +14,7 @@ import (
 	"leasehold/eventlog"
 	"leasehold/metrics"
 	"leasehold/node"
+	"leasehold/tracing"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -76,7 +77,9 @@ func (a *app) start(cmd *cobra.Command) exitCode {
 	n.metrics.WatchLog(n.log)
 	defer n.log.Close()
 	n.log.Emit(eventlog.NodeStarting{Version: b.version, PID: os.Getpid(), Settings: cfg.Shown()})
-	for _, w := range cfg.Warnings() {
+	traces, ignored := tracing.Read(a.environ)
+	n.tracing = traces
+	for _, w := range append(cfg.Warnings(), ignored...) {
 		n.log.Emit(eventlog.SettingsWarning{Reason: w})
 	}
 	return a.supervise(cmd.Context(), n)

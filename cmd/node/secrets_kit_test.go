@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"leasehold/certfile"
+	"leasehold/internal/oteltest"
 )
 
 // withSecrets puts secrets into a URL, wherever the contract hides them.
@@ -82,6 +83,29 @@ func (s *spill) target(kind string) string {
 	}
 	s.t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	return server.URL
+}
+
+// traces returns variables that ask for traces and have secrets in them. The collector
+// refuses spans, after it looked at them.
+func (s *spill) traces() []string {
+	collector := oteltest.Start(s.t)
+	collector.Answer(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, r.URL.String()+r.Header.Get("Authorization"), http.StatusBadRequest)
+	})
+	s.t.Cleanup(func() {
+		_, bodies := collector.Requests()
+		for _, body := range bodies {
+			s.judge("the spans", string(body))
+		}
+		if s.seen["the spans"] == 0 {
+			s.t.Error("no spans were sent")
+		}
+	})
+	return []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + s.withSecrets(collector.URL+"/"+marked), "OTEL_BSP_SCHEDULE_DELAY=100",
+		"OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20" + marked + "otel," + marked + ",x=" + marked + "%zz",
+		"OTEL_RESOURCE_ATTRIBUTES=a=b," + marked,
+	}
 }
 
 // documents writes sessions that answer, that fail, and that can't be used, all with

@@ -164,10 +164,10 @@ func TestNothingThatIsShownHoldsASecret(t *testing.T) {
 	ids := s.documents()
 	webhook := s.target("webhook")
 	addr := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
-	a := s.node("a", "LEASEHOLD_HTTP_ADDR="+addr,
-		"LEASEHOLD_RESULT_WEBHOOK_URL="+s.withSecrets(webhook+"/hook/"+marked))
+	a := s.node("a", append(s.traces(), "LEASEHOLD_HTTP_ADDR="+addr,
+		"LEASEHOLD_RESULT_WEBHOOK_URL="+s.withSecrets(webhook+"/hook/"+marked))...)
 	// Alone it has all sessions; once there are two, either may have those that answer.
-	a.await(t, `"event":"node.ready"`, `"event":"poll.succeeded"`, `"event":"session.invalid"`, `"event":"result.dropped"`)
+	a.await(t, `"event":"node.ready"`, `"event":"poll.succeeded"`, `"event":"session.invalid"`, `"event":"result.dropped"`, `"event":"traces.dropped"`)
 	b := s.node("b", "LEASEHOLD_LOG_FORMAT=console", "LEASEHOLD_HTTP_ADDR=",
 		"LEASEHOLD_RESULT_WEBHOOK_URL="+s.withSecrets("http://127.0.0.1:1/hook/"+marked))
 	b.await(t, "poll.failed")

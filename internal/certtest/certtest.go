@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -99,4 +100,17 @@ func write(tb testing.TB, file, kind string, der []byte) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// Server returns settings of a server with that certificate, which asks clients for one
+// of this authority.
+func (a *Authority) Server(tb testing.TB, certFile, keyFile string) *tls.Config {
+	tb.Helper()
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	clients := x509.NewCertPool()
+	clients.AddCert(a.cert)
+	return &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert}
 }
