@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -61,7 +62,7 @@ func Run(ctx context.Context, client redis.UniversalClient, cfg config.Config, a
 	r := &list{}
 	servers, err := servers(ctx, client)
 	if err != nil {
-		r.add("contact", "", []Finding{unsafe(advice(err), "Redis does not answer: %v", err)})
+		r.add("contact", "", []Finding{unsafe(advice(err), "%s: %v", contact(err), err)})
 		return Report{Findings: *r}
 	}
 	r.add("contact", "", []Finding{fine("Redis answers (servers: %d)", len(servers))})
@@ -112,8 +113,21 @@ func servers(ctx context.Context, client redis.UniversalClient) ([]*redis.Client
 	return all, nil
 }
 
+// contact says what became of the first question.
+func contact(err error) string {
+	if _, replied := errors.AsType[redis.Error](err); replied {
+		return "Redis refuses to answer"
+	}
+	return "Redis does not answer"
+}
+
 // answered reports whether the server takes us, if not this command.
-func answered(err error) bool { return denied(err) }
+func answered(err error) bool { return denied(err) || absent(err) }
+
+// absent reports whether the server has no such command: it may have been renamed.
+func absent(err error) bool {
+	return err != nil && (strings.HasPrefix(err.Error(), "ERR unknown command") || strings.HasPrefix(err.Error(), "ERR unknown subcommand"))
+}
 
 // denied reports whether the user lacks a right.
 func denied(err error) bool {

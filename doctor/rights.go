@@ -115,9 +115,9 @@ func (p *patient) subscribe(ctx context.Context, ch redisevents.Channel) error {
 	return err
 }
 
-// do runs a command and returns only whether it was refused.
+// do runs a command and returns only whether it was refused, or is none of this server's.
 func (p *patient) do(ctx context.Context, args ...any) error {
-	if err := p.rdb.Do(ctx, args...).Err(); denied(err) {
+	if err := p.rdb.Do(ctx, args...).Err(); denied(err) || absent(err) {
 		return err
 	}
 	return nil
@@ -189,38 +189,71 @@ func listening(pattern bool) func(ctx context.Context, p *patient) error {
 	}
 }
 
-// rights tries each, and names those that are missing.
+// lacking are the rights that something keeps from the fleet.
+type lacking struct {
+	needed, useful []string // by their rules
+	prices         []string // of the useful ones
+}
+
+func (l *lacking) add(r Right) {
+	if r.Optional == "" {
+		l.needed = append(l.needed, r.Rule)
+		return
+	}
+	l.useful = append(l.useful, r.Rule)
+	if !slices.Contains(l.prices, r.Optional) {
+		l.prices = append(l.prices, r.Optional)
+	}
+}
+
+// findings says it of each, where fix is what allows the rules.
+func (l *lacking) findings(who string, fix func(rules []string) string) []Finding {
+	var found []Finding
+	if len(l.needed) > 0 {
+		found = append(found, unsafe(fix(l.needed), "%s lacks %s", who, strings.Join(l.needed, " ")))
+	}
+	if len(l.useful) > 0 {
+		found = append(found, warning(fix(l.useful), "%s lacks %s: %s", who, strings.Join(l.useful, " "), strings.Join(l.prices, "; ")))
+	}
+	return found
+}
+
+// rights tries each, and names those that are missing: what the user may not do, and
+// commands that the server was told to forget.
 func rights(ctx context.Context, p *patient) []Finding {
-	scope := scopeOf(p.cfg)
-	var needed, useful []string
-	var prices []string
-	all := scope.Rights()
+	var user, server lacking
+	all := scopeOf(p.cfg).Rights()
 	for _, r := range all {
-		if err := r.try(ctx, p); !denied(err) || !blames(err, r.Rule) {
-			continue
-		}
-		if r.Optional == "" {
-			needed = append(needed, r.Rule)
-			continue
-		}
-		useful = append(useful, r.Rule)
-		if !slices.Contains(prices, r.Optional) {
-			prices = append(prices, r.Optional)
+		switch err := r.try(ctx, p); {
+		case absent(err) && r.Rule[0] == '+':
+			server.add(r)
+		case denied(err) && blames(err, r.Rule):
+			user.add(r)
 		}
 	}
 	_ = p.rdb.Del(ctx, p.throwaway().Lease("text")).Err() // it has a TTL
-	var found []Finding
-	grant := func(rules []string) string { return "ACL SETUSER " + p.user() + " " + strings.Join(rules, " ") }
-	if len(needed) > 0 {
-		found = append(found, unsafe(grant(needed), "the user %s lacks %s", p.user(), strings.Join(needed, " ")))
-	}
-	if len(useful) > 0 {
-		found = append(found, warning(grant(useful), "the user %s lacks %s: %s", p.user(), strings.Join(useful, " "), strings.Join(prices, "; ")))
-	}
+	found := user.findings("the user "+p.user(), func(rules []string) string {
+		return "ACL SETUSER " + p.user() + " " + strings.Join(rules, " ")
+	})
+	found = append(found, server.findings("the server", func(rules []string) string {
+		return "use a server that has " + strings.Join(commandsOf(rules), ", ") + ", or remove the rename-command of each from its configuration"
+	})...)
 	if len(found) == 0 {
 		found = append(found, fine("the user %s has all %d", p.user(), len(all)))
 	}
 	return found
+}
+
+// commandsOf are the commands that the rules allow.
+func commandsOf(rules []string) []string {
+	var all []string
+	for _, rule := range rules {
+		name, _, _ := strings.Cut(strings.TrimPrefix(rule, "+"), "|")
+		if name = strings.ToUpper(name); !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // blames reports whether the refusal is about the kind of thing that the rule allows:

@@ -2,6 +2,9 @@ package doctor
 
 import (
 	"context"
+	"errors"
+	"net"
+	"strings"
 	"time"
 
 	"leasehold/lease"
@@ -13,7 +16,7 @@ func scripts(ctx context.Context, p *patient) []Finding {
 	const holder, term = "doctor", 5 * time.Second
 	store := redisstore.New(p.client, p.throwaway(), redisstore.Options{Timeout: p.cfg.RedisTimeout, StateTTL: term})
 	fault := func(what string, err error) []Finding {
-		return []Finding{unsafe("allow scripts (EVALSHA, SCRIPT LOAD); see what the check of rights says", "%s: %v", what, err)}
+		return []Finding{unsafe(writable(err), "%s: %v", what, err)}
 	}
 	taken := store.Acquire(ctx, holder, []lease.Claim{{Session: "x", TTL: term}})[0]
 	if taken.Err != nil || !taken.Granted {
@@ -34,4 +37,23 @@ func scripts(ctx context.Context, p *patient) []Finding {
 		return fault("a lease could not be given back", err)
 	}
 	return []Finding{fine("a lease was taken, used, renewed and given back")}
+}
+
+// writable says what has the server take writes again that it refused so.
+func writable(err error) string {
+	refused := func(prefix string) bool { return err != nil && strings.Contains(err.Error(), prefix+" ") }
+	timeout, waited := errors.AsType[net.Error](err)
+	switch {
+	case refused("OOM"):
+		return "CONFIG SET maxmemory to more than its keys need, and in redis.conf, or remove keys of others"
+	case refused("READONLY"):
+		return "set LEASEHOLD_REDIS_URL to the primary"
+	case refused("MISCONF"):
+		return "see the server's log, and its disk: it refuses writes since it could not keep the last ones"
+	case refused("NOREPLICAS"):
+		return "see that as many replicas are connected as min-replicas-to-write says"
+	case waited && timeout.Timeout():
+		return "see the network, and what keeps Redis busy (SLOWLOG GET)"
+	}
+	return "allow scripts (EVALSHA, SCRIPT LOAD); see what the check of rights says"
 }

@@ -66,7 +66,7 @@ func memory(ctx context.Context, p *patient) []Finding {
 		}
 	}
 	if policy == "noeviction" {
-		return []Finding{fine("maxmemory-policy %s", policy)}
+		return p.room()
 	}
 	what := "every key"
 	if strings.HasPrefix(policy, "volatile-") {
@@ -74,6 +74,24 @@ func memory(ctx context.Context, p *patient) []Finding {
 	}
 	return []Finding{unsafe("CONFIG SET maxmemory-policy noeviction, and in redis.conf",
 		"maxmemory-policy %s: where memory runs short Redis removes %s", policy, what)}
+}
+
+// nearlyFull is the share of its memory above which a server is soon full.
+const nearlyFull = 0.9
+
+// room looks how much is left to a server that evicts nothing: full, it refuses writes.
+func (p *patient) room() []Finding {
+	const fix = "CONFIG SET maxmemory to more than its keys need, and in redis.conf, or remove keys of others"
+	used, err := strconv.ParseFloat(p.field("used_memory"), 64)
+	most, limited := strconv.ParseFloat(p.field("maxmemory"), 64)
+	share := used / most
+	switch {
+	case err != nil || limited != nil || most == 0 || share <= nearlyFull:
+		return []Finding{fine("maxmemory-policy noeviction")}
+	case share >= 1:
+		return []Finding{unsafe(fix, "the memory is full (maxmemory %.0f bytes): Redis refuses writes, and so new leases", most)}
+	}
+	return []Finding{warning(fix, "%.0f of 100 parts of the memory (maxmemory %.0f bytes) are in use: full, Redis refuses writes", share*100, most)}
 }
 
 func persistence(ctx context.Context, p *patient) []Finding {
