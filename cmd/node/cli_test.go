@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"regexp"
 	"strings"
@@ -38,6 +39,22 @@ func execute(environ []string, args ...string) outcome {
 	out.code = a.run(args)
 	out.stdout, out.stderr = stdout.String(), stderr.String()
 	return out
+}
+
+// full is where nothing can be written to, such as a file on a disk that is full.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// Who redirects what a command prints must not take half of it for all.
+func TestWhatCanNotBePrintedIsAFailure(t *testing.T) {
+	for _, line := range []string{"config env", "config validate", "config -o json", "version", "man", "completion bash", "--help"} {
+		var stderr bytes.Buffer
+		a := &app{stdout: full{}, stderr: &stderr, started: start()}
+		if code := a.run(strings.Fields(line)); code != exitFailure || stderr.String() != "leasehold: no space left on device\n" {
+			t.Errorf("%s: exit %d: %s", line, code, &stderr)
+		}
+	}
 }
 
 func TestWithoutACommandItRunsANode(t *testing.T) {

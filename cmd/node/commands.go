@@ -37,6 +37,9 @@ func connect(ctx context.Context, cfg config.Config) (redis.UniversalClient, err
 }
 
 func isTerminal(w io.Writer) bool {
+	if p, ok := w.(*printed); ok {
+		w = p.to
+	}
 	f, ok := w.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())
 }

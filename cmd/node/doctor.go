@@ -57,7 +57,22 @@ func (a *app) examine(cmd *cobra.Command, format string) exitCode {
 		return exitUsage
 	}
 	defer func() { _ = client.Close() }() // nothing is left to lose
-	report := doctor.Run(ctx, client, cfg, func(err error) string { return advice(cfg, err) })
+	found := make(chan doctor.Report, 1)
+	go func() {
+		found <- doctor.Run(ctx, client, cfg, func(err error) string { return advice(cfg, err) })
+	}()
+	select {
+	case report := <-found:
+		return a.tell(report, format)
+	case <-a.signals:
+		fmt.Fprintln(a.stderr, "leasehold: interrupted")
+		return exitForced
+	}
+}
+
+// tell prints what was found.
+func (a *app) tell(report doctor.Report, format string) exitCode {
+	var err error
 	if format == "json" {
 		out := json.NewEncoder(a.stdout)
 		out.SetIndent("", "  ")

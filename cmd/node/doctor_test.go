@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -48,5 +51,22 @@ func TestDoctorSaysWhatHelpsWhereNothingAnswers(t *testing.T) {
 		if got := execute(nil, strings.Fields(args)...); got.code != exitUsage || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: %+v", args, got)
 		}
+	}
+}
+
+// A look can take a minute where the server stops answering in the middle.
+func TestDoctorEndsWithTheFirstSignal(t *testing.T) {
+	s := redistest.StartServer(t)
+	admin := s.Client()
+	defer func() { _ = admin.Close() }()
+	signals := make(chan os.Signal, 1)
+	var stderr bytes.Buffer
+	a := &app{environ: []string{"LEASEHOLD_REDIS_URL=" + s.URL()}, stdout: io.Discard, stderr: &stderr, signals: signals}
+	signals <- os.Interrupt
+	if err := admin.Do(t.Context(), "CLIENT", "PAUSE", "5000", "ALL").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if code := a.run([]string{"doctor"}); code != exitForced || stderr.String() != "leasehold: interrupted\n" {
+		t.Errorf("exit %d: %s", code, &stderr)
 	}
 }

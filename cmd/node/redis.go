@@ -119,6 +119,9 @@ func advice(cfg config.Config, err error) string {
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		return "Set LEASEHOLD_REDIS_SERVER_NAME to a name that the server's certificate has."
 	}
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+		return "Renew the server's certificate, or set this machine's clock."
+	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return "Set LEASEHOLD_REDIS_CA_FILE to the certificates of the authority that signed the server's."
 	}
@@ -133,6 +136,9 @@ func advice(cfg config.Config, err error) string {
 		return "Set LEASEHOLD_REDIS_URL to a Redis that answers; one that does not speak TLS is redis://…"
 	case !encrypted && hungUp:
 		return "Set LEASEHOLD_REDIS_URL to a Redis that answers; one that wants TLS is rediss://…"
+	}
+	if strings.HasPrefix(err.Error(), "ERR DB index") {
+		return "Set the number at the end of LEASEHOLD_REDIS_URL to a database that the server has (its setting databases)."
 	}
 	if refusesUs(err) {
 		return "Set LEASEHOLD_REDIS_URL to redis://USER:PASSWORD@HOST:PORT/DB, special characters percent-encoded."

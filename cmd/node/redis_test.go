@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -80,6 +82,28 @@ func TestARefusedPasswordIsSaidToBeOne(t *testing.T) {
 		t.Errorf("the right password: exit %d: %s", code, text)
 	}
 }
+
+// What a server refuses for another reason has another remedy.
+func TestTheRemedyFitsTheRefusal(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{errReply("ERR DB index is out of range"), "the number at the end of LEASEHOLD_REDIS_URL"},
+		{&tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired}}, "Renew the server's certificate"},
+		{&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "Set LEASEHOLD_REDIS_CA_FILE"},
+	} {
+		if got := advice(settings(t), c.err); !strings.Contains(got, c.want) {
+			t.Errorf("%v: %s", c.err, got)
+		}
+	}
+}
+
+// errReply is an error that a server answered with.
+type errReply string
+
+func (e errReply) Error() string { return string(e) }
+func (errReply) RedisError()     {}
 
 func TestTheDefaultAddressIsSaidToBeOne(t *testing.T) {
 	text := explainNoContact(settings(t), errors.New("refused"))

@@ -33,19 +33,50 @@ type app struct {
 // run runs one command line. A command reports its own failures and sets the code;
 // what cobra returns is wrong usage.
 func (a *app) run(args []string) exitCode {
+	out := &printed{to: a.stdout}
+	a.stdout = out
 	root := a.rootCommand()
 	root.SetArgs(append([]string{}, args...)) // not nil: cobra would take os.Args
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	err := root.ExecuteContext(a.context())
-	if failed, ok := errors.AsType[*cli.Failure](err); ok {
+	cmd, err := root.ExecuteContextC(a.context())
+	code := a.code
+	switch failed, ok := errors.AsType[*cli.Failure](err); {
+	case ok:
 		return a.commandFailed(failed)
-	}
-	if err != nil {
+	case err != nil && !errors.Is(err, out.failed):
 		fmt.Fprintf(a.stderr, "leasehold: %v\nSee 'leasehold --help'.\n", err)
 		return exitUsage
+	case out.failed != nil && code == exitOK && !serves(cmd):
+		fmt.Fprintf(a.stderr, "leasehold: %v\n", out.failed)
+		return exitFailure
 	}
-	return a.code
+	return code
+}
+
+// serves reports whether the command works for others until it is stopped: what it
+// prints is not what it was asked for.
+func serves(cmd *cobra.Command) bool {
+	if asked, err := cmd.Flags().GetBool("help"); err == nil && asked {
+		return false
+	}
+	return cmd == cmd.Root() || cmd.Name() == "run" && cmd.Parent() == cmd.Root() || cmd.Name() == "demo"
+}
+
+// printed remembers that something could not be printed: who asked for it must not take
+// what came for all.
+type printed struct {
+	to     io.Writer
+	failed error // the first
+}
+
+// Write prints.
+func (p *printed) Write(text []byte) (int, error) {
+	n, err := p.to.Write(text)
+	if err != nil && p.failed == nil {
+		p.failed = err
+	}
+	return n, err
 }
 
 // commandFailed tells why a command failed, if what it printed does not.
