@@ -3,6 +3,10 @@
 BIN             := bin/leasehold
 LINT_VERSION    := v2.15.0
 LINT            := .bin/golangci-lint-$(LINT_VERSION)
+VULN_VERSION    := v1.9.0
+VULN            := .bin/govulncheck-$(VULN_VERSION)
+# A copy of the database, such as file:///srv/vulndb; empty: https://vuln.go.dev.
+VULNDB          ?=
 VERSION         ?= $(shell git describe --tags --dirty 2>/dev/null || echo dev)
 COMMIT          ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS         := -X main.linkedVersion=$(VERSION) -X main.linkedCommit=$(COMMIT)
@@ -20,7 +24,7 @@ MINUTES         ?=
 FLEETS          ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test fleet soak sim sim-mutants race lint bench fuzz fmt docs redis postgres python promtool clean
+.PHONY: help build demo run test fleet soak sim sim-mutants race lint vuln bench fuzz fmt docs redis postgres python promtool clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +66,11 @@ lint: $(LINT) ## check style, imports and modules
 	$(LINT) config verify
 	$(LINT) run --allow-serial-runners
 
+vuln: $(VULN) ## look for known vulnerabilities; asks vuln.go.dev, or VULNDB=file:///a/copy
+	@$(VULN) $(if $(VULNDB),-db $(VULNDB)) ./... || { code=$$?; [ $$code -eq 3 ] || \
+		echo 'vuln: nothing was checked. Without https://vuln.go.dev, name a copy of its database: make vuln VULNDB=file:///a/copy' >&2; \
+		exit $$code; }
+
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem $(OTHERS)
 
@@ -100,3 +109,8 @@ $(LINT):
 	@mkdir -p .bin
 	GOBIN="$(CURDIR)/.bin" go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 	mv .bin/golangci-lint $(LINT)
+
+$(VULN):
+	@mkdir -p .bin
+	GOBIN="$(CURDIR)/.bin" go install golang.org/x/vuln/cmd/govulncheck@$(VULN_VERSION)
+	mv .bin/govulncheck $(VULN)
