@@ -92,7 +92,12 @@ func newCrowd(t *testing.T) *crowd {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- events.Run(ctx) }()
-	t.Cleanup(func() { cancel(); _ = <-ended })
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 	log := eventlog.New(io.Discard, eventlog.Options{Level: eventlog.Info})
 	t.Cleanup(func() { log.Close() })
 	c.store = &counted{Store: redisstore.New(client, keys, redisstore.Options{})}
