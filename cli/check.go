@@ -83,6 +83,9 @@ func (d Deps) runCheck(cmd *cobra.Command, how *checking) error {
 	if !slices.Contains(checkFormats(), how.format) {
 		return d.unknown(fmt.Errorf("--format must be one of %s", strings.Join(checkFormats(), ", ")))
 	}
+	if how.timeout <= 0 {
+		return d.unknown(fmt.Errorf("--timeout=%s: must be above 0", how.timeout))
+	}
 	if err := how.limits.Check(); err != nil {
 		return d.unknown(err)
 	}

@@ -115,6 +115,11 @@ func TestACheckThatKnowsNothing(t *testing.T) {
 			t.Errorf("%v: %q", args, got)
 		}
 	}
+	for args, want := range map[string]string{"--overdue-crit=-2": "--overdue-crit=-2: must not be negative", "--timeout=0s": "--timeout=0s: must be above 0"} {
+		if got := b.check(3, args); !strings.Contains(got, want) {
+			t.Errorf("%s: %q", args, got)
+		}
+	}
 	b.env = []string{"LEASEHOLD_REDIS_URL=redis://user:s3cret@127.0.0.1:1/0"}
 	if got := b.check(3); !strings.Contains(got, "connection refused") || strings.Contains(got, "s3cret") {
 		t.Errorf("%q", got)

@@ -64,6 +64,7 @@ wrong. What works but has a price is told too. Redis is not asked.`,
 func (d Deps) showConfig() *cobra.Command {
 	cmd := &cobra.Command{Use: "show", Short: "Show the effective settings with their source, secrets masked"}
 	shown := addOutput(cmd)
+	shown.sortable(cmd)
 	return d.onSettings(cmd, func(cfg config.Config) error {
 		var rows []settingRow
 		for _, s := range cfg.Settings() {

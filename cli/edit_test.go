@@ -36,6 +36,7 @@ func (b *bench) documents() map[string]string {
 func TestSessionsAreAddedAsTheyAre(t *testing.T) {
 	for name, input := range map[string]string{
 		"lines":      "{\"id\":\"a/b\",\"kind\":\"log\", \"x\": 1.50 ,\"z\":9007199254740993}\n\n{\"session_id\":\"c\",\"id\":7,\"url\":\"http://h/\\u00e9\"}",
+		"a mark":     "\ufeff{\"id\":\"a/b\",\"kind\":\"log\", \"x\": 1.50 ,\"z\":9007199254740993}\n{\"session_id\":\"c\",\"id\":7,\"url\":\"http://h/\\u00e9\"}",
 		"a list":     "[\n{\"id\":\"a/b\",\"kind\":\"log\", \"x\": 1.50 ,\"z\":9007199254740993},\n\n{\"session_id\":\"c\",\"id\":7,\"url\":\"http://h/\\u00e9\"}]\n",
 		"one a page": "{\"kind\":\"log\",\n  \"x\": 1.50 ,\n\n\"id\":\"a/b\",\"z\":9007199254740993} {\n\"id\":7,\"url\":\"http://h/\\u00e9\",\"session_id\":\"c\"}\n",
 	} {
@@ -109,6 +110,7 @@ nonsense
 	}
 	b.fails(2, "line 3: from here on it is not valid JSON", "sessions", "add", "-f", b.file("[\n{\"id\":\"a\",\"kind\":\"log\"},\n nope]"))
 	b.fails(2, "line 2: something stands behind the list", "sessions", "add", "-f", b.file("[{\"id\":\"a\",\"kind\":\"log\"}]\nx"))
+	b.fails(2, "has 1 fault:", "sessions", "add", "-f", b.file("x"))
 	b.fails(2, "the input has no sessions", "sessions", "add", "-f", b.file(" \n"))
 	b.fails(2, "is not a UUID", "sessions", "add", "--session-id-format", "uuid", "-f", b.file(`{"id":"a","kind":"log"}`))
 	if len(b.documents()) != 1 {

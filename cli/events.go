@@ -331,6 +331,10 @@ func (o observer) Subscribed(flags string, _ []string) {
 
 // Lost implements [redisevents.Observer].
 func (o observer) Lost(reason string, err error) {
+	if err == nil {
+		o.tail.note("events are lost: %s", reason)
+		return
+	}
 	o.tail.note("events are lost: %s: %v", reason, err)
 }
 

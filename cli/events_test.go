@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"leasehold/cli"
+	"leasehold/internal/redistest"
 	"leasehold/lease"
 	"leasehold/results"
 )
@@ -167,6 +168,22 @@ func TestEventsForPeople(t *testing.T) {
 	}, "events", "-f")
 	if line, _, _ := strings.Cut(shown, "\n"); !strings.HasSuffix(line, ` lease.taken     s\n1 by `+holder+" version "+strconv.FormatInt(version, 10)) {
 		t.Errorf("%q", shown)
+	}
+}
+
+func TestEventsOfAServerThatBecameAnother(t *testing.T) {
+	b := newBench(t)
+	other := redistest.StartServer(t)
+	begun, notes := false, &screen{}
+	_, shown := b.watch(func(d *cli.Deps) { d.Stderr = notes }, func(shown string) bool {
+		if !begun && strings.Contains(notes.String(), "listening") {
+			begun = true
+			b.rdb.Do(t.Context(), "REPLICAOF", "127.0.0.1", other.Port)
+		}
+		return strings.Contains(shown, "gap")
+	}, "events")
+	if !strings.Contains(notes.String(), "events are lost: server_changed\n") {
+		t.Errorf("%s%s", notes, shown)
 	}
 }
 

@@ -30,10 +30,14 @@ func addOutput(cmd *cobra.Command) *outputFlags {
 	flags := cmd.Flags()
 	flags.VarP(&o.format, "output", "o", "how to print: "+strings.Join(output.Formats(), ", "))
 	flags.BoolVar(&o.noHeaders, "no-headers", false, "print a table without the titles of its columns")
-	flags.StringVar(&o.sortBy, "sort-by", "", "column to sort by, such as ttl (default: the first)")
 	// It fails for unknown flags only, and this one has just been added.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(output.Formats(), cobra.ShellCompDirectiveNoFileComp))
 	return o
+}
+
+// sortable lets the rows be ordered.
+func (o *outputFlags) sortable(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.sortBy, "sort-by", "", "column to sort by, such as ttl (default: the first)")
 }
 
 // watchable lets the command be repeated.

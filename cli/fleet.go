@@ -73,10 +73,20 @@ func (d Deps) load(cmd *cobra.Command) (config.Config, error) {
 	return cfg, nil
 }
 
+// listing is onFleet for a command that prints many things.
+func (d Deps) listing(cmd *cobra.Command, do work) *cobra.Command {
+	shown := addOutput(cmd)
+	shown.sortable(cmd)
+	return d.shown(cmd, shown, do)
+}
+
 // onFleet has the command do its work on the fleet of the settings.
 func (d Deps) onFleet(cmd *cobra.Command, do work) *cobra.Command {
+	return d.shown(cmd, addOutput(cmd), do)
+}
+
+func (d Deps) shown(cmd *cobra.Command, shown *outputFlags, do work) *cobra.Command {
 	addSettings(cmd, shownFlags())
-	shown := addOutput(cmd)
 	shown.watchable(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, err := d.load(cmd)

@@ -34,7 +34,11 @@ type faults []fault
 // Error names all lines.
 func (all faults) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "nothing was written, since the input has %d faults:", len(all))
+	plural := "s"
+	if len(all) == 1 {
+		plural = ""
+	}
+	fmt.Fprintf(&b, "nothing was written, since the input has %d fault%s:", len(all), plural)
 	for _, f := range all {
 		fmt.Fprintf(&b, "\n  line %d: %s", f.line, f.reason)
 	}
@@ -50,7 +54,7 @@ func readInput(r io.Reader) ([]byte, error) {
 	if err == nil && len(text) > maxInput {
 		return nil, fmt.Errorf("the input has more than %d MiB", maxInput>>20)
 	}
-	return text, err
+	return bytes.TrimPrefix(text, []byte("\ufeff")), err // editors of Windows write one
 }
 
 // scanner finds the JSON values of an input: those of one list, or one after the

@@ -62,7 +62,7 @@ func leaseKind() output.Kind[leaseRow] {
 }
 
 func (d Deps) listLeases() *cobra.Command {
-	return d.onFleet(&cobra.Command{
+	return d.listing(&cobra.Command{
 		Use:   "ls",
 		Short: "List all leases, also those of sessions without a document",
 		Args:  cobra.NoArgs,

@@ -60,7 +60,7 @@ func nodeKind() output.Kind[nodeRow] {
 }
 
 func (d Deps) listNodes() *cobra.Command {
-	return d.onFleet(&cobra.Command{
+	return d.listing(&cobra.Command{
 		Use:   "ls",
 		Short: "List the nodes that are alive",
 		Long: `List the nodes that have a heartbeat: how many sessions each has, and how many it

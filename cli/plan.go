@@ -60,7 +60,7 @@ func moveKind() output.Kind[moveRow] {
 func (d Deps) planCommand() *cobra.Command {
 	var without []string
 	var moves bool
-	cmd := d.onFleet(&cobra.Command{
+	cmd := d.listing(&cobra.Command{
 		Use:   "plan [--without NODE]...",
 		Short: "Say what each node should have, and what would move without some",
 		Long: `Say how many sessions each node has and should have, by the plan that the nodes

@@ -49,7 +49,7 @@ type history struct{ limit, within int }
 
 func (d Deps) sessionResults() *cobra.Command {
 	var h history
-	cmd := d.onFleet(&cobra.Command{
+	cmd := d.listing(&cobra.Command{
 		Use:   "results ID",
 		Short: "Show the latest results of a session, from the stream of results",
 		Long: `Show the latest results of a session, the newest first, from the stream that holds

@@ -156,7 +156,7 @@ func (w *filter) wants(s fleetview.Session, state fleetview.State) bool {
 
 func (d Deps) listSessions() *cobra.Command {
 	var want filter
-	cmd := d.onFleet(&cobra.Command{
+	cmd := d.listing(&cobra.Command{
 		Use:   "ls",
 		Short: "List sessions",
 		Long: `List all sessions, or those that all the filters want. States:

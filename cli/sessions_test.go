@@ -161,6 +161,9 @@ func TestSessionsAreFiltered(t *testing.T) {
 	b.fails(2, `--state="nope": must be one of`, "sessions", "ls", "--state", "nope")
 	b.fails(2, `--kind="nope": must be http`, "sessions", "ls", "--kind", "nope")
 	b.fails(2, `--sort-by must be one of session, kind, state`, "sessions", "ls", "--sort-by", "nope")
+	for _, line := range []string{"status", "nodes get a", "leases get a", "sessions get a", "explain a", "probe a"} { // one thing has no order
+		b.fails(2, "unknown flag: --sort-by", append(strings.Fields(line), "--sort-by", "ttl")...)
+	}
 	b.fails(2, "must be one of table, wide", "sessions", "ls", "-o", "nope")
 	b.fails(2, "LEASEHOLD_LEASE_TTL", "sessions", "ls", "--lease-ttl", "never")
 }

@@ -1,9 +1,6 @@
 package fleetview
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // Level says how bad a fleet is, by the numbers of Nagios.
 type Level int
@@ -39,14 +36,20 @@ type Limits struct {
 	Unleased, Overdue, Failing, Invalid Limit
 }
 
-// Check says what is wrong with the limits.
+// Check says what is wrong with the limits, by the flags that set them.
 func (l Limits) Check() error {
-	for _, n := range []int{
-		l.MinNodes, l.Unleased.Warning, l.Unleased.Critical, l.Overdue.Warning, l.Overdue.Critical,
-		l.Failing.Warning, l.Failing.Critical, l.Invalid.Warning, l.Invalid.Critical,
+	for _, limit := range []struct {
+		flag string
+		n    int
+	}{
+		{"min-nodes", l.MinNodes},
+		{"unleased-warn", l.Unleased.Warning}, {"unleased-crit", l.Unleased.Critical},
+		{"overdue-warn", l.Overdue.Warning}, {"overdue-crit", l.Overdue.Critical},
+		{"failing-warn", l.Failing.Warning}, {"failing-crit", l.Failing.Critical},
+		{"invalid-warn", l.Invalid.Warning}, {"invalid-crit", l.Invalid.Critical},
 	} {
-		if n < 0 {
-			return errors.New("limits must not be negative")
+		if limit.n < 0 {
+			return fmt.Errorf("--%s=%d: must not be negative", limit.flag, limit.n)
 		}
 	}
 	return nil

@@ -42,7 +42,11 @@ func (n Nodes) Named(name string) []string {
 
 // Match finds the node that a person means who looks only: by its whole instance ID, by
 // its name, or else by the beginning of an ID. It returns the IDs that fit, in order.
+// An empty name, such as that of a variable that is not set, is nobody's.
 func (n Nodes) Match(name string) []string {
+	if name == "" {
+		return nil
+	}
 	if fits := n.Named(name); len(fits) > 0 {
 		return fits
 	}

@@ -38,6 +38,7 @@ func TestNodesAreFoundByNameAndByTheBeginningOfAnID(t *testing.T) {
 		{"the beginning of an ID", alive(nodeA, nodeB), "b-17", nil, []string{nodeB}},
 		{"the beginning of two", alive(nodeAB, nodeA), "a-", nil, []string{nodeA, nodeAB}},
 		{"one that is not there", alive(nodeA), nodeB, nil, nil},
+		{"no name at all", alive(nodeA), "", nil, nil},
 		{"what is no instance", alive("a-1-x"), "a", nil, []string{"a-1-x"}},
 	} {
 		if got := c.nodes.Named(c.name); !slices.Equal(got, c.named) {
