@@ -68,6 +68,11 @@ func TestSettingsAreValidated(t *testing.T) {
 
 func TestManualPages(t *testing.T) {
 	b := settings(t)
+	for _, line := range []string{"man", "man sessions add"} {
+		if got := b.ok(strings.Fields(line)...); strings.Contains(got, "0001") || strings.Contains(got, "cobra") {
+			t.Errorf("%s: %s", line, got)
+		}
+	}
 	if got := b.ok("man", "sessions", "add"); !strings.HasPrefix(got, ".nh\n.TH") || !strings.Contains(got, "dry-run") {
 		t.Errorf("%.200s", got)
 	}

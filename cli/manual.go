@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -21,7 +20,9 @@ func manCommand(w io.Writer) *cobra.Command {
 all commands into a directory.`,
 		Example: "  leasehold man sessions add | man -l -\n  leasehold man --dir /usr/local/share/man/man1",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			header := &doc.GenManHeader{Section: "1", Source: "Leasehold", Manual: "Leasehold", Date: &time.Time{}}
+			// Without a date it is today, or that of SOURCE_DATE_EPOCH.
+			header := &doc.GenManHeader{Section: "1", Source: "Leasehold", Manual: "Leasehold"}
+			all(cmd.Root()) // no page says that it was made
 			if dir != "" {
 				return failure(doc.GenManTree(cmd.Root(), header, dir))
 			}
@@ -56,7 +57,7 @@ func Reference(root *cobra.Command) (string, error) {
 
 // all returns a command and all below it that are shown.
 func all(cmd *cobra.Command) []*cobra.Command {
-	cmd.DisableAutoGenTag = true // it would be the day
+	cmd.DisableAutoGenTag = true // it would be a day, and a library
 	list := []*cobra.Command{cmd}
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() && !c.IsAdditionalHelpTopicCommand() {
