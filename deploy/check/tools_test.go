@@ -48,7 +48,7 @@ func TestTheUnitIsOneThatSystemdTakes(t *testing.T) {
 	if out := run(t, ".", "systemd-analyze", "verify", unit); strings.TrimSpace(out) != "" {
 		t.Error(out)
 	}
-	for _, want := range []string{"Type=notify", "WatchdogSec=", "TimeoutStopSec=40", "RestartPreventExitStatus=2"} {
+	for _, want := range []string{"Type=notify", "WatchdogSec=", "TimeoutStopSec=40", "RestartPreventExitStatus=2", "StartLimitIntervalSec=0"} {
 		if !strings.Contains(text, "\n"+want) {
 			t.Errorf("no %s", want)
 		}
