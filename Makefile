@@ -20,11 +20,18 @@ TIMEOUT         := 15m
 SEED            ?=
 HOURS           ?=
 MINUTES         ?=
+# Benchmarks: how long each runs; which lines of test/bench, how often, whether the
+# largest sizes too, and a file for JSON.
+BENCHTIME       ?= 300ms
+ONLY            ?=
+RUNS            ?= 1
+FULL            ?=
+OUT             ?=
 # Fleet tests wait more than they work.
 FLEETS          ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test fleet soak sim sim-mutants race lint vuln bench fuzz fmt docs redis postgres python promtool clean
+.PHONY: help build demo run test fleet soak sim sim-mutants race lint vuln bench bench-fleet fuzz fmt docs redis postgres python promtool clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +48,7 @@ run: build ## run one node; needs a Redis, see LEASEHOLD_REDIS_URL
 test: redis postgres python promtool build ## run all tests; installs redis-server, PostgreSQL and Python where none is
 	go test -timeout $(TIMEOUT) $(OTHERS)
 	go -C deploy/check test ./...
+	go -C test/bench test ./...
 	go test -timeout $(TIMEOUT) -p 1 $(FLEET)
 
 fleet: redis python ## run all trials on real processes, the long ones too
@@ -62,6 +70,7 @@ race: redis postgres python build ## run all tests with the race detector; needs
 lint: $(LINT) ## check style, imports and modules
 	go mod tidy -diff
 	go -C deploy/check mod tidy -diff
+	go -C test/bench mod tidy -diff
 	go vet ./...
 	$(LINT) config verify
 	$(LINT) run --allow-serial-runners
@@ -71,8 +80,12 @@ vuln: $(VULN) ## look for known vulnerabilities; asks vuln.go.dev, or VULNDB=fil
 		echo 'vuln: nothing was checked. Without https://vuln.go.dev, name a copy of its database: make vuln VULNDB=file:///a/copy' >&2; \
 		exit $$code; }
 
-bench: ## run the benchmarks
-	go test -run '^$$' -bench . -benchmem $(OTHERS)
+bench: ## run the microbenchmarks, BENCHTIME (300ms) each
+	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(OTHERS)
+
+bench-fleet: redis ## measure real fleets beside their peers: ONLY=crash,join RUNS=3 FULL=1 OUT=bench.json
+	BENCH=1 ONLY=$(ONLY) RUNS=$(RUNS) FULL=$(FULL) OUT=$(if $(OUT),$(abspath $(OUT))) \
+		go -C test/bench test -count=1 -timeout 0 -run '^TestFleet$$' -v .
 
 fuzz: ## run each fuzz target for FUZZTIME (10s)
 	@for pkg in $(OTHERS); do \
