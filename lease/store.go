@@ -158,6 +158,9 @@ type Slot struct {
 	// since there was no answer, a ledger begins the same slot anew. Two attempts of one
 	// token have different names.
 	Attempt int64
+	// Question is higher with each question that a process asks about one token. One that
+	// arrives after a later one was answered with a start begins nothing.
+	Question int64
 
 	// Keep leaves the slot due until a Finish: a start whose end is never recorded is
 	// repeated once its poll can be in flight no more.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,7 +16,7 @@ import (
 func (s *Store) Begin(ctx context.Context, g lease.Grant, slot lease.Slot) (lease.Start, error) {
 	c := &call{
 		script: s.scripts.begin,
-		args:   []any{g.Holder, int64(g.Token), millis(slot.Interval), millis(slot.Bound), nonZero(slot.Attempt)},
+		args:   []any{g.Holder, int64(g.Token), millis(slot.Interval), millis(slot.Bound), question(slot)},
 	}
 	if slot.Keep || slot.Plan != "" {
 		c.args = append(c.args, flag(slot.Keep), slot.Plan, unixMilli(slot.Next), slot.Grace.Milliseconds())
@@ -120,13 +121,16 @@ func (s *Store) appendElsewhere(ctx context.Context, g lease.Grant, r lease.Resu
 	}
 }
 
-// nonZero is empty for zero.
-func nonZero(n int64) any {
-	if n == 0 {
+// question is empty for an attempt without a name.
+func question(s lease.Slot) string {
+	if s.Attempt == 0 {
 		return ""
 	}
+	text := make([]byte, 0, 2*len("1000000"))
+	text = strconv.AppendInt(text, s.Attempt, 10)
+	text = append(text, ':')
 
-	return n
+	return string(strconv.AppendInt(text, s.Question, 10))
 }
 
 // unixMilli is empty for the zero time.

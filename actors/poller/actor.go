@@ -18,7 +18,8 @@ type pollerActor struct {
 	cell    *cell.Cell
 	first   time.Duration
 	machine machine
-	// attempt names the next one. One whose question had no answer keeps its name.
+	// attempt names the next one, after its first question; zero before that. One whose
+	// question had no answer keeps its name.
 	attempt int64
 
 	timer *time.Timer
@@ -63,7 +64,7 @@ func (p *pollerActor) handle(c actor.Context, message Message) {
 		p.uncut()
 		p.hold, p.abort, p.done = nil, nil, nil
 		if m.kind == polled {
-			p.attempt++
+			p.attempt = 0
 		}
 		p.noteDeferral(m)
 		p.apply(c, p.machine.onRan(m, p.cell.Usable()))
@@ -103,7 +104,11 @@ func (p *pollerActor) start(c actor.Context) {
 	done := make(chan struct{})
 	p.abort, p.hold, p.done = abort, hold, done
 
-	a := attempt{deps: p.deps, cell: p.cell, session: p.machine.session, name: p.attempt}
+	question := p.deps.questions.Add(1)
+	if p.attempt == 0 {
+		p.attempt = question
+	}
+	a := attempt{deps: p.deps, cell: p.cell, session: p.machine.session, name: p.attempt, question: question}
 	tree.Async(c, func() any {
 		defer close(done)
 		defer abort()

@@ -38,7 +38,8 @@ type attempt struct {
 	deps    *Deps
 	cell    *cell.Cell
 	session session.Session
-	name    int64
+	// name and question are what lease.Slot says.
+	name, question int64
 }
 
 // run does the attempt. The wait for the gate ends with gate, the poll with poll.
@@ -80,7 +81,7 @@ func (a attempt) skipped(r *ran) *ran {
 // slot says what Redis shall begin.
 func (a attempt) slot(bound time.Duration) lease.Slot {
 	slot := lease.Slot{
-		Interval: a.session.Interval, Bound: bound, Attempt: a.name,
+		Interval: a.session.Interval, Bound: bound, Attempt: a.name, Question: a.question,
 		Keep: a.session.Task(), Plan: a.session.Calendar.String(),
 	}
 	if a.session.Calendar != nil {

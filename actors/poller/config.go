@@ -2,7 +2,7 @@ package poller
 
 import (
 	"context"
-	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -14,9 +14,6 @@ import (
 	"leasehold/results"
 	"leasehold/session"
 )
-
-// attempts is from how many numbers a poller draws the first name of its attempts.
-const attempts = 1 << 48
 
 // Job is one poll to do.
 type Job struct {
@@ -71,6 +68,8 @@ type Deps struct {
 	Log     *eventlog.Log
 	// Report hears of panics. It may be nil.
 	Report func(tree.Failure)
+
+	questions atomic.Int64 // that were asked before a poll
 }
 
 // Config is one poller's own.
@@ -86,7 +85,6 @@ func Props(deps *Deps, cfg Config) *actor.Props {
 	return tree.Props(func() actor.Actor {
 		return &pollerActor{
 			deps: deps, cell: cfg.Cell, first: cfg.First, machine: machine{session: cfg.Session},
-			attempt: 1 + rand.Int64N(attempts), // unlike those of the pollers before
 		}
 	}, deps.Report)
 }

@@ -198,8 +198,9 @@ var _ = Describe("a poller", func() {
 			bubble.Sleep(time.Second)
 			slots := b.stub.see().slots
 			g.Expect(len(slots)).To(BeNumerically(">", 1))
-			for _, s := range slots {
+			for i, s := range slots {
 				g.Expect(s.Attempt).To(Equal(slots[0].Attempt))
+				g.Expect(i == 0 || s.Question > slots[i-1].Question).To(BeTrue(), "the %dth question", i)
 			}
 		})
 	})

@@ -72,6 +72,42 @@ func beginSpecs(run Runner) {
 		}
 	})
 
+	it(run, "begins nothing by a question that was held up until a later one had its answer", func(ctx context.Context, g Gomega, f *Fixture) {
+		for _, keep := range []bool{false, true} {
+			id := fmt.Sprint("s", keep)
+			grant := f.take(ctx, g, "n1", id, long)
+			late, answered, next := slot, slot, slot
+			late.Attempt, answered.Attempt, next.Attempt = 7, 7, 9
+			late.Question, answered.Question, next.Question = 7, 8, 9
+			late.Keep, answered.Keep, next.Keep = keep, keep, keep
+			start, err := f.Store.Begin(ctx, grant, answered)
+			g.Expect(err).NotTo(HaveOccurred())
+			f.Sleep(5 * time.Millisecond)
+			arrives := func() {
+				begun, err := f.Store.Begin(ctx, grant, late)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(begun.Wait).To(BeNumerically(">", 0))
+			}
+			arrives()
+			due := start.At.Add(slot.Interval)
+			g.Expect(f.Store.Finish(ctx, grant, lease.Result{OK: true, Started: start.At, NextDue: due})).To(Succeed())
+			g.Expect(f.Store.Inspect(ctx, []string{id})[0].Last).NotTo(BeNil(), "the poll in flight is still the one that was begun")
+			f.Sleep(slot.Interval + time.Millisecond)
+			arrives()
+			begun, err := f.Store.Begin(ctx, grant, next)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(begun.Due).To(Equal(due.Truncate(time.Millisecond)), "the slot was left to it")
+			arrives()
+
+			g.Expect(f.Store.Finish(ctx, grant, lease.Result{OK: true, Started: begun.At, NextDue: begun.At})).To(Succeed())
+			g.Expect(f.release(ctx, grant)).To(Succeed())
+			grant = f.take(ctx, g, "n2", id, long)
+			other, err := f.Store.Begin(ctx, grant, late)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(other.At.IsZero()).To(BeFalse(), "others count for themselves")
+		}
+	})
+
 	it(run, "numbers the starts, whoever polls, and never falls back when the state is lost", func(ctx context.Context, g Gomega, f *Fixture) {
 		begin := func(holder string) int64 {
 			grant := f.take(ctx, g, holder, "s", long)

@@ -2,7 +2,7 @@
 --
 -- KEYS  [1] the lease key  [2] its state hash
 -- ARGV  [1] holder  [2] token  [3] interval in ms  [4] longest time of the poll in ms
---       [5] name of the attempt, or ''
+--       [5] name of the attempt : number of the question, or ''
 --       only for tasks: [6] '1' the slot stays due until finish  [7] name of the
 --       calendar that has the slots, or ''  [8] its next slot in ms, or ''
 --       [9] how late a slot may be served in ms, or 0
@@ -18,7 +18,9 @@
 -- it is the server's time in microseconds, so it never falls.
 -- An attempt that is repeated (the reply was lost) is begun anew, with its slot and its
 -- sequence: its poll has not started. Any other one asks for the next slot, whether or
--- not finish came through, and whether or not the same holder found its lease again.
+-- not finish came through, and whether or not the same holder found its lease again. A
+-- question that comes after a later one of its token was answered begins nothing: it was
+-- held up on its way, and nobody waits for the answer.
 local function ms(n)
   return string.format('%.0f', n)
 end
@@ -46,7 +48,12 @@ local next, grace = tonumber(ARGV[8] or ''), tonumber(ARGV[9] or '') or 0
 if busy and busy ~= token and busy_until > now then
   return {2, busy_until - now}
 end
-local again = busy == token and ARGV[5] ~= '' and s[13] == ARGV[5]
+local attempt, question = string.match(ARGV[5], '^(%d+):(%d+)$')
+local by, begun, answered = string.match(s[13] or '', '^(%d+):(%d+):(%d+)$')
+if attempt and by == token and tonumber(question) < tonumber(answered) then
+  return {2, 1}
+end
+local again = busy == token and attempt and by == token and attempt == begun
 
 local function reset(to)
   due = to
@@ -104,5 +111,5 @@ if asked then
 end
 redis.call('HSET', KEYS[2], 'last', ms(now), 'slot', ms(due), 'due', ms(following),
   'interval', ms(interval), 'sequence', ms(sequence), 'busy', token, 'busy_max', ms(now + bound),
-  'busy_until', ms(now + math.min(bound, left)), 'attempt', ARGV[5])
+  'busy_until', ms(now + math.min(bound, left)), 'attempt', attempt and token .. ':' .. ARGV[5] or '')
 return {1, now, due, failures, sequence}
