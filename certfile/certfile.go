@@ -34,7 +34,15 @@ type Pair struct {
 	mu      sync.Mutex
 	current *tls.Certificate
 	stamps  [2]stamp
+	unfit   func(error)
+	// fault is why the present files are of no use, as long as nobody was told, and since
+	// is when that was seen.
+	fault error
+	since time.Time
 }
+
+// patience is how long the two files may be at odds while they are replaced.
+const patience = 10 * time.Second
 
 // stamp tells one content of a file from another.
 type stamp struct {
@@ -56,6 +64,16 @@ func Load(certFile, keyFile string) (*Pair, error) {
 	return p, nil
 }
 
+// WhenUnfit has f called when what the files hold has been of no use for ten seconds,
+// and a certificate is wanted: the pair before it goes on, until its time is over. It is
+// called once for each content of the files, by who wants the certificate; call this
+// before the pair is used.
+func (p *Pair) WhenUnfit(f func(error)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unfit = f
+}
+
 // ForServer is for GetCertificate of a [tls.Config]. It never fails.
 func (p *Pair) ForServer(*tls.ClientHelloInfo) (*tls.Certificate, error) { return p.latest(), nil }
 
@@ -67,15 +85,31 @@ func (p *Pair) ForClient(*tls.CertificateRequestInfo) (*tls.Certificate, error) 
 // latest returns the pair as it is in the files, or was when it was last sound.
 func (p *Pair) latest() *tls.Certificate {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if now := p.look(); now != p.stamps {
-		p.stamps = now // also of what can't be read: it has to change to become better
-		if c, err := p.read(); err == nil {
+	tell := p.refresh(time.Now())
+	current := p.current
+	p.mu.Unlock()
+	tell()
+
+	return current
+}
+
+// refresh reads the files if they have changed. It returns what to do when nothing is
+// locked any more.
+func (p *Pair) refresh(now time.Time) func() {
+	if seen := p.look(); seen != p.stamps {
+		p.stamps = seen // also of what can't be read: it has to change to become better
+		c, err := p.read()
+		if p.fault, p.since = err, now; err == nil {
 			p.current = c
 		}
 	}
+	if p.fault == nil || p.unfit == nil || now.Sub(p.since) < patience {
+		return func() {}
+	}
+	fault, unfit := p.fault, p.unfit
+	p.fault = nil
 
-	return p.current
+	return func() { unfit(fault) }
 }
 
 func (p *Pair) look() (s [2]stamp) {

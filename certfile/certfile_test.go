@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"leasehold/certfile"
@@ -82,6 +83,50 @@ func TestHalfAReplacementChangesNothing(t *testing.T) {
 	if got := shown(t, p); got != "second" {
 		t.Errorf("shows %s when one is gone", got)
 	}
+}
+
+// Two files that are at odds for a moment are being replaced; later somebody must know.
+func TestFilesThatStayUnfitAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ca := certtest.New(t)
+		cert, key := ca.Pair(t, "first")
+		p, err := certfile.Load(cert, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []error
+		p.WhenUnfit(func(err error) { told = append(told, err) })
+		ask := func(want int) {
+			t.Helper()
+			if got := shown(t, p); got != "first" || len(told) != want {
+				t.Errorf("shows %s, told %v, want %d", got, told, want)
+			}
+		}
+		if err := os.WriteFile(cert, []byte("junk"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ask(0)
+		time.Sleep(9 * time.Second)
+		ask(0)
+		time.Sleep(time.Second)
+		ask(1)
+		time.Sleep(time.Hour)
+		ask(1)
+		if err := os.Remove(cert); err != nil {
+			t.Fatal(err)
+		}
+		ask(1)
+		time.Sleep(10 * time.Second)
+		ask(2)
+		ca.Renew(t, "second", cert, key)
+		if got := shown(t, p); got != "second" {
+			t.Errorf("shows %s", got)
+		}
+		time.Sleep(time.Hour)
+		if shown(t, p); len(told) != 2 {
+			t.Errorf("told %v", told)
+		}
+	})
 }
 
 func TestErrorsSayWhichFileIsWrong(t *testing.T) {

@@ -19,5 +19,6 @@
 // # On failure
 //
 // Load names the file that can not be used. Later, a pair that can not be read leaves
-// the former one in place, and is read again when its files change.
+// the former one in place, is told to who wants to hear of it, and is read again when its
+// files change.
 package certfile

@@ -11,8 +11,9 @@ import (
 )
 
 // HTTPTLS returns what the HTTP server speaks TLS with, or nil where it does not. It
-// reads the files that the settings name.
-func (c Config) HTTPTLS() (*tls.Config, error) {
+// reads the files that the settings name. Where they change and are of no use then, warn
+// is told so, from any goroutine; nil: nobody is.
+func (c Config) HTTPTLS(warn func(reason string)) (*tls.Config, error) {
 	if c.HTTPCertFile == "" {
 		return nil, nil //nolint:nilnil // nothing is said, and nothing is wrong
 	}
@@ -20,6 +21,7 @@ func (c Config) HTTPTLS() (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	whenUnfit(pair, "LEASEHOLD_HTTP_CERT_FILE or LEASEHOLD_HTTP_KEY_FILE", warn)
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: pair.ForServer}, nil
 }
 

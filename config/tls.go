@@ -9,8 +9,9 @@ import (
 )
 
 // RedisTLS returns what connections to a rediss:// server are made with, or nil where
-// no setting says more than the address. It reads the files that the settings name.
-func (c Config) RedisTLS() (*tls.Config, error) {
+// no setting says more than the address. It reads the files that the settings name, and
+// warns as [Config.HTTPTLS] does.
+func (c Config) RedisTLS(warn func(reason string)) (*tls.Config, error) {
 	if c.RedisCAFile+c.RedisCertFile+c.RedisServerName == "" {
 		return nil, nil //nolint:nilnil // nothing is said, and nothing is wrong
 	}
@@ -26,9 +27,20 @@ func (c Config) RedisTLS() (*tls.Config, error) {
 		if err != nil {
 			return nil, err
 		}
+		whenUnfit(pair, "LEASEHOLD_REDIS_CERT_FILE or LEASEHOLD_REDIS_KEY_FILE", warn)
 		t.GetClientCertificate = pair.ForClient
 	}
 	return t, nil
+}
+
+// whenUnfit has it told that the files of the settings can't be used any more.
+func whenUnfit(pair *certfile.Pair, names string, warn func(reason string)) {
+	if warn == nil {
+		return
+	}
+	pair.WhenUnfit(func(err error) {
+		warn(names + " was changed and can not be used, so the former certificate goes on: " + err.Error())
+	})
 }
 
 // relateRedisTLS: the files hold what they should, and belong to an encrypted address.

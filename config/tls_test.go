@@ -39,11 +39,11 @@ func TestWhatConnectionsToRedisAreMadeWith(t *testing.T) {
 	cert, key := ca.Pair(t, "n1")
 	cfg := load(t, "LEASEHOLD_REDIS_URL=rediss://a,b", "LEASEHOLD_REDIS_CA_FILE="+ca.File, "LEASEHOLD_REDIS_CERT_FILE="+cert,
 		"LEASEHOLD_REDIS_KEY_FILE="+key, "LEASEHOLD_REDIS_SERVER_NAME=redis.example")
-	got, err := cfg.RedisTLS()
+	got, err := cfg.RedisTLS(nil)
 	if err != nil || got.RootCAs == nil || got.GetClientCertificate == nil || got.ServerName != "redis.example" || got.InsecureSkipVerify {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := load(t, "LEASEHOLD_REDIS_URL=rediss://a").RedisTLS(); got != nil || err != nil {
+	if got, err := load(t, "LEASEHOLD_REDIS_URL=rediss://a").RedisTLS(nil); got != nil || err != nil {
 		t.Errorf("nothing set gives %+v, %v", got, err)
 	}
 }

@@ -25,7 +25,7 @@ func (a *app) cliDeps() cli.Deps {
 
 // connect returns a client of a Redis that has answered.
 func connect(ctx context.Context, cfg config.Config) (redis.UniversalClient, error) {
-	client, err := newRedis(cfg, "cli")
+	client, err := newRedis(cfg, "cli", nil)
 	if err != nil {
 		return nil, err
 	}

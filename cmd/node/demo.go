@@ -73,7 +73,7 @@ func (a *app) demoOn(ctx context.Context, c demo.Config, url string) exitCode {
 			strings.ReplaceAll(strings.ReplaceAll(err.Error(), "LEASEHOLD_REDIS_URL", "--redis"), "\n", "\n  "))
 		return exitUsage
 	}
-	client, err := newRedis(cfg, "demo")
+	client, err := newRedis(cfg, "demo", nil)
 	if err != nil {
 		fmt.Fprintf(a.stderr, "leasehold: %v\n", err)
 		return exitUsage

@@ -51,7 +51,7 @@ func (a *app) examine(cmd *cobra.Command, format string) exitCode {
 	if !ok {
 		return exitUsage
 	}
-	client, err := newRedis(cfg, "")
+	client, err := newRedis(cfg, "", nil)
 	if err != nil {
 		fmt.Fprintf(a.stderr, "leasehold: %v\n", err)
 		return exitUsage

@@ -104,7 +104,7 @@ func reachable(addr string) (string, error) {
 // shownBy returns how to know the node by the certificate of the settings, or nil where
 // it speaks no TLS. Its names do not matter: this is not where others reach the node.
 func shownBy(cfg config.Config) (*tls.Config, error) {
-	server, err := cfg.HTTPTLS()
+	server, err := cfg.HTTPTLS(nil)
 	if server == nil {
 		return nil, err
 	}

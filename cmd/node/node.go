@@ -42,9 +42,12 @@ type nodeSpec struct {
 // names the reason.
 type nodeRunner func(ctx context.Context, stop <-chan string, n nodeSpec) exitCode
 
+// warn logs what deserves attention of a setting.
+func (n nodeSpec) warn(reason string) { n.log.Emit(eventlog.SettingsWarning{Reason: reason}) }
+
 // runNode is the nodeRunner of the program.
 func runNode(ctx context.Context, stop <-chan string, n nodeSpec) exitCode {
-	client, err := newRedis(n.cfg, n.instance)
+	client, err := newRedis(n.cfg, n.instance, n.warn)
 	if err != nil {
 		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
 		return exitUsage
@@ -65,7 +68,7 @@ func runNode(ctx context.Context, stop <-chan string, n nodeSpec) exitCode {
 // work runs the node on a Redis that answered. The HTTP address is bound first: a
 // node that can't have it takes no leases.
 func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.UniversalClient) exitCode {
-	server, err := bind(ctx, n.cfg)
+	server, err := bind(ctx, n.cfg, n.warn)
 	if err != nil {
 		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
 		return exitFailure

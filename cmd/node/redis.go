@@ -20,15 +20,16 @@ import (
 )
 
 // newRedis makes the client of the settings. It does not connect. Without an instance
-// its connections have no name.
-func newRedis(cfg config.Config, instance string) (redis.UniversalClient, error) {
+// its connections have no name. What the files of its certificate hold of use no more is
+// told to warn; nil: to nobody.
+func newRedis(cfg config.Config, instance string, warn func(reason string)) (redis.UniversalClient, error) {
 	// It would write text between our lines; all it says comes back as errors too.
 	logging.Disable()
 	addresses := make([]string, len(cfg.Redis))
 	for i, u := range cfg.Redis {
 		addresses[i] = string(u)
 	}
-	more, err := cfg.RedisTLS()
+	more, err := cfg.RedisTLS(warn)
 	if err != nil { // the files were sound when the settings were read
 		return nil, fmt.Errorf("LEASEHOLD_REDIS_CA_FILE or LEASEHOLD_REDIS_CERT_FILE can not be used: %w", err)
 	}

@@ -199,7 +199,7 @@ func TestWhichAnswersCountAsContact(t *testing.T) {
 }
 
 func TestSeveralAddressesMakeAClusterClient(t *testing.T) {
-	client, err := newRedis(settings(t, "LEASEHOLD_REDIS_URL=rediss://u:p@a:1,b:2", "LEASEHOLD_REDIS_TIMEOUT=1s"), "n-1-2")
+	client, err := newRedis(settings(t, "LEASEHOLD_REDIS_URL=rediss://u:p@a:1,b:2", "LEASEHOLD_REDIS_TIMEOUT=1s"), "n-1-2", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestSeveralAddressesMakeAClusterClient(t *testing.T) {
 }
 
 func TestOneAddressIsAServerWithItsDatabase(t *testing.T) {
-	client, err := newRedis(settings(t, "LEASEHOLD_REDIS_URL=redis://h:1/7"), "n-1-2")
+	client, err := newRedis(settings(t, "LEASEHOLD_REDIS_URL=redis://h:1/7"), "n-1-2", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,14 +50,15 @@ type server struct {
 	once sync.Once
 }
 
-// bind takes the address of the settings. Nothing is answered before serve.
-func bind(ctx context.Context, cfg config.Config) (*server, error) {
+// bind takes the address of the settings. Nothing is answered before serve. What the
+// certificate's files hold of use no more is told to warn.
+func bind(ctx context.Context, cfg config.Config, warn func(reason string)) (*server, error) {
 	s := &server{stop: make(chan struct{})}
 	if cfg.HTTPAddr == "" {
 		return s, nil
 	}
 	var err error
-	if s.tls, err = cfg.HTTPTLS(); err != nil { // it was sound when the settings were read
+	if s.tls, err = cfg.HTTPTLS(warn); err != nil { // it was sound when the settings were read
 		return nil, fmt.Errorf("LEASEHOLD_HTTP_CERT_FILE can not be used: %w", err)
 	}
 	users, err := cfg.APIUsers()
