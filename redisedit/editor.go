@@ -104,12 +104,19 @@ func (e *Editor) Edit(ctx context.Context, id string, change func(raw []byte) ([
 		switch {
 		case done && err == nil:
 			return written, nil
-		case !first && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		case !first && expired(ctx):
 			return false, ErrBusy
 		case err != nil:
 			return false, err
 		}
 	}
+}
+
+// expired reports whether the time of ctx has passed. A connection has the same deadline, and
+// can fail a moment before ctx has an error.
+func expired(ctx context.Context) bool {
+	end, limited := ctx.Deadline()
+	return limited && !time.Now().Before(end)
 }
 
 // try makes the change once. It is done unless somebody else was faster.
