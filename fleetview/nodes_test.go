@@ -2,6 +2,7 @@ package fleetview_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"leasehold/fleetview"
@@ -48,4 +49,41 @@ func TestNodesAreFoundByNameAndByTheBeginningOfAnID(t *testing.T) {
 			t.Errorf("%s: match %v, want %v", c.what, got, c.match)
 		}
 	}
+}
+
+// Whatever a person calls a node: only nodes are found, each once, in order; one by its
+// whole ID alone; and what changes something is never done by the beginning of an ID.
+func FuzzNames(f *testing.F) {
+	ids := []string{
+		"a-1700000000000000000-0123abcd", "a-1700000000000000001-0123abcd", "a-b-1700000000000000000-0123abcd", "web", "a", "-1700000000000000000-0123abcd",
+	}
+	for _, name := range append([]string{"", "a-", "a-b", "w", "-", "a-1700000000000000000"}, ids...) {
+		f.Add(name)
+	}
+	nodes := make(fleetview.Nodes)
+	for _, id := range ids {
+		nodes[id] = lease.Member{Instance: id}
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		named, match := nodes.Named(name), nodes.Match(name)
+		_, whole := nodes[name]
+		for _, found := range [][]string{named, match} {
+			if !slices.IsSorted(found) || len(slices.Compact(slices.Clone(found))) != len(found) || whole && !slices.Equal(found, []string{name}) {
+				t.Errorf("%q finds %q", name, found)
+			}
+			for _, id := range found {
+				if _, ok := nodes[id]; !ok || !strings.HasPrefix(id, name) {
+					t.Errorf("%q finds %q", name, id)
+				}
+			}
+		}
+		for _, id := range named {
+			if rest := strings.TrimPrefix(id, name); rest != "" && (strings.Count(rest, "-") != 2 || !lease.InstanceForm(id)) {
+				t.Errorf("%q names %q", name, id)
+			}
+		}
+		if len(named) > 0 && !slices.Equal(named, match) {
+			t.Errorf("%q names %q and matches %q", name, named, match)
+		}
+	})
 }
