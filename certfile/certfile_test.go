@@ -123,7 +123,8 @@ func TestFilesThatStayUnfitAreTold(t *testing.T) {
 			t.Errorf("shows %s", got)
 		}
 		time.Sleep(time.Hour)
-		if shown(t, p); len(told) != 2 {
+		shown(t, p)
+		if len(told) != 2 {
 			t.Errorf("told %v", told)
 		}
 	})
