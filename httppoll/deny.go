@@ -55,6 +55,7 @@ func meanings(addr netip.Addr) []netip.Addr {
 		case addr.Is4In6():
 			all = append(all, addr.Unmap())
 		case netip.MustParsePrefix("64:ff9b::/96").Contains(addr), // NAT64
+			netip.MustParsePrefix("::ffff:0:0:0/96").Contains(addr),     // translated without state (SIIT)
 			netip.MustParsePrefix("::/96").Contains(addr) && b[12] != 0: // the oldest form
 			all = append(all, netip.AddrFrom4([4]byte(b[12:])))
 		case netip.MustParsePrefix("2002::/16").Contains(addr): // 6to4

@@ -39,6 +39,7 @@ var _ = Describe("a target that is denied", func() {
 		Entry("as IPv4 in IPv6", "169.254.0.0/16", "[::ffff:169.254.169.254]"),
 		Entry("as IPv4 in hexadecimal IPv6", "169.254.0.0/16", "[::ffff:a9fe:a9fe]"),
 		Entry("behind NAT64", "169.254.0.0/16", "[64:ff9b::a9fe:a9fe]"),
+		Entry("behind a translator without state", "169.254.0.0/16", "[::ffff:0:a9fe:a9fe]"),
 		Entry("behind 6to4", "169.254.0.0/16", "[2002:a9fe:a9fe::1]"),
 		Entry("by IPv6", "fd00:ec2::254/128", "[fd00:ec2::254]"),
 		Entry("by link-local IPv6 with a zone", "fe80::/10", "[fe80::1%25lo]"),
