@@ -94,6 +94,7 @@ type Config struct {
 	PollInterval    time.Duration
 	PollTimeout     time.Duration
 	PollConcurrency int
+	HostConcurrency int   // 0: no limit
 	PollMaxBody     int64 // bytes
 	MaxSessions     int   // 0: no limit
 	DenyTargets     []netip.Prefix

@@ -183,6 +183,10 @@ func pollVars() []Var {
 			Name: "LEASEHOLD_POLL_CONCURRENCY", Default: "256",
 			Meaning: "polls in flight on this node",
 		}, 1, 100_000, func(c *Config) *int { return &c.PollConcurrency }),
+		number(Var{
+			Name: "LEASEHOLD_HOST_CONCURRENCY", Default: "0", DefaultText: "0 (no limit)",
+			Meaning: "polls of one host and port in flight on this node; others of that host wait, and take no place from the rest",
+		}, 0, 100_000, func(c *Config) *int { return &c.HostConcurrency }),
 		size(Var{
 			Name: "LEASEHOLD_POLL_MAX_BODY", Default: "1MiB",
 			Meaning: "bytes read of an answer after decompression",

@@ -31,3 +31,10 @@ func Denied(rules []netip.Prefix, addr netip.Addr) bool {
 	_, found := match(rules, addr)
 	return found
 }
+
+// KnownHosts is how many hosts are remembered.
+func KnownHosts(h *Hosts) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.known)
+}

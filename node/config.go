@@ -40,6 +40,8 @@ type Config struct {
 	// Poll does the polls of all kinds of sessions. Without it the node polls nothing,
 	// and leases what Requests asks for.
 	Poll poller.Func
+	// Hosts bounds the polls of each host; nil: only Concurrency does.
+	Hosts poller.Hosts
 	// Requests asks for leases; only a node without Poll is asked. After it was given
 	// something, Wake must be called.
 	Requests keeper.Requests

@@ -33,7 +33,7 @@ const (
 	recordLimit = 5 * time.Second
 )
 
-// attempt is one try to poll: wait for the gate, begin, poll, finish.
+// attempt is one try to poll: wait for the host and the gate, begin, poll, finish.
 type attempt struct {
 	deps    *Deps
 	cell    *cell.Cell
@@ -44,6 +44,13 @@ type attempt struct {
 
 // run does the attempt. The wait for the gate ends with gate, the poll with poll.
 func (a attempt) run(gate, poll context.Context) *ran {
+	if a.deps.Hosts != nil {
+		leave, err := a.deps.Hosts.Acquire(gate, a.session.URL)
+		if err != nil {
+			return a.skipped(&ran{kind: unusable})
+		}
+		defer leave()
+	}
 	if err := a.deps.Gate.Acquire(gate, 1); err != nil {
 		return a.skipped(&ran{kind: unusable})
 	}

@@ -55,12 +55,22 @@ type Gate interface {
 	Release(n int64)
 }
 
+// Hosts bounds the polls in flight of each host; httppoll.Hosts is one.
+type Hosts interface {
+	// Acquire waits until one more poll of the URL's host may be in flight, or returns
+	// an error once ctx has ended. Release is called once.
+	Acquire(ctx context.Context, url string) (release func(), err error)
+}
+
 // Deps is what all pollers of a node share. It is not changed after the first
 // poller was made.
 type Deps struct {
 	Ledger lease.Ledger
 	Poll   Func
 	Gate   Gate
+	// Hosts is asked before Gate, so that those who wait for a host take no place from
+	// others. It may be nil.
+	Hosts Hosts
 	// Results hears of results that were recorded or refused. It may be nil.
 	Results *results.Hub
 	// Flights has the cells under which polls are in flight. It may be nil.

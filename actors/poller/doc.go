@@ -14,6 +14,9 @@
 //     canceled when the cell ends: its context comes from the cell.
 //   - The actor ends only when no poll is in flight: after Terminated nothing is
 //     sent and nothing runs. So it is then that the lease may be given back.
+//   - A poll waits for its host's turn first, where hosts are bounded, then for a place
+//     among the polls of the node, and is checked in Redis only then: slots that pass
+//     meanwhile are skipped, and none piles up.
 //   - A panic in a poll is a failed poll.
 //
 // # Not promised

@@ -144,6 +144,10 @@ func (n nodeSpec) drain(ctx context.Context, running *node.Node, reason string, 
 // assembly turns the settings into the node's parts.
 func (n nodeSpec) assembly(client redis.UniversalClient, polls *httppoll.Client, out outlets) node.Config {
 	cfg := n.cfg
+	var hosts poller.Hosts
+	if n.cfg.HostConcurrency > 0 {
+		hosts = httppoll.NewHosts(n.cfg.HostConcurrency)
+	}
 	return node.Config{
 		Instance: n.instance,
 		Client:   client,
@@ -161,6 +165,7 @@ func (n nodeSpec) assembly(client redis.UniversalClient, polls *httppoll.Client,
 		ReconcileInterval: cfg.ReconcileInterval,
 		MaxSessions:       cfg.MaxSessions,
 		Concurrency:       cfg.PollConcurrency,
+		Hosts:             hosts,
 		Defaults:          cfg.Defaults(),
 		CheckID:           cfg.CheckID(),
 		Poll:              n.pollFunc(polls, out.traces),
