@@ -134,7 +134,7 @@ func (j *judge) released(l *ledger, key string) {
 		j.owned(l, key, "release")
 	}
 	for _, f := range l.flying {
-		if f.grant == g {
+		if f.grant == g && !j.running.forced(key) {
 			p := f.Poll
 			j.doubt(l, func() (string, bool) {
 				return "a process stood still", j.facts.still(p.Instance, now)

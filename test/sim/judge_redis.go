@@ -35,6 +35,16 @@ type script struct {
 // caller is who calls a script for a lease, and with which token.
 type caller struct{ holder, token string }
 
+// forced reports whether somebody else than its holder has a lease released.
+func (s script) forced(key string) bool {
+	for i := 0; 2*i < len(s.keys); i++ {
+		if s.keys[2*i] == key && s.name == "release" && 3*i+2 < len(s.args) && s.args[3*i+2] == "forced" {
+			return true
+		}
+	}
+	return false
+}
+
 // callers returns all that a script is called by for a lease key: it may be in one
 // call with two tokens.
 func (s script) callers(key string) []caller {

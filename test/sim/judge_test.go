@@ -279,6 +279,14 @@ func TestHistories(t *testing.T) {
 			h.inner("DEL", leaseKey("s"))
 		}},
 		"a release by an old token": {"release", func(h *hand) { h.release("s", "a", 99) }},
+		"a forced release while the poll goes on": {"", func(h *hand) {
+			h.begin("s", "a", 100, 0)
+			p := h.poll("s", "a", 100)
+			h.pass(time.Second)
+			h.run("release", "s", "a", "100", "forced")
+			h.inner("DEL", leaseKey("s"))
+			h.end(p)
+		}},
 		"a release while the poll goes on": {"release", func(h *hand) {
 			h.begin("s", "a", 100, 1)
 			h.poll("s", "a", 100)

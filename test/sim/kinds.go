@@ -21,6 +21,7 @@ func kinds() []kind {
 	var all []kind
 	all = append(all, nodeKinds()...)
 	all = append(all, lesseeKinds()...)
+	all = append(all, peopleKinds()...)
 	all = append(all, linkKinds()...)
 	all = append(all, eventKinds()...)
 	all = append(all, redisKinds()...)

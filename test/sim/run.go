@@ -159,5 +159,6 @@ func (w *world) stop() {
 	for _, x := range w.lessees {
 		<-x.over
 	}
+	w.people.Wait()
 	bubble.Settle()
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,7 +24,8 @@ type world struct {
 
 	nodes   []*nodetest.Member // started, and neither killed nor asked to drain
 	drains  []*drain
-	lessees []*lessee   // ever hired
+	lessees []*lessee // ever hired
+	people  sync.WaitGroup
 	docs    []*document // those that exist, in the order of their making
 	made    int         // documents ever made
 
