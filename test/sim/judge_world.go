@@ -31,7 +31,28 @@ func newReferee(w *world) referee {
 // step implements referee.
 func (b *bailiff) step() {
 	b.compare()
+	b.left()
 	b.judge.step()
+}
+
+// left checks that a node that stopped took its heartbeat away, if it could.
+func (b *bailiff) left() {
+	for _, d := range b.w.drains {
+		if d.judged {
+			continue
+		}
+		select {
+		case <-d.Done:
+		default:
+			continue
+		}
+		d.judged = true
+		if b.w.fleet.Mini.Exists(heartbeats+d.Name) && b.w.reachable(d.Asked) {
+			b.mu.Lock()
+			b.convict(nil, "drain", "%s has stopped, and its heartbeat goes on", d.Name)
+			b.mu.Unlock()
+		}
+	}
 }
 
 // calm implements referee.

@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,14 +38,16 @@ type world struct {
 	wrote    bool                    // the script that runs; the server's alone
 }
 
-// calm reports whether no fault goes on.
-func (w *world) calm() bool {
-	for _, a := range w.applied {
-		if a.Ended.IsZero() {
-			return false
-		}
-	}
-	return true
+// reachable reports whether no fault since a moment may have kept nodes from Redis, or
+// taken back what they wrote.
+func (w *world) reachable(since time.Time) bool {
+	return !slices.ContainsFunc(w.applied, func(a applied) bool {
+		goes := a.Ended.IsZero() || !a.Ended.Before(since)
+		return goes && slices.ContainsFunc(
+			[]string{"link", "redis", "errors", "replies", "connections", "freeze", "restart", "failover"},
+			func(kind string) bool { return strings.HasPrefix(a.Kind, kind) },
+		)
+	})
 }
 
 // applied is a fault that hit something.
@@ -59,11 +63,9 @@ type applied struct {
 type drain struct {
 	*nodetest.Member
 
-	Asked time.Time
-	Calm  bool          // asked while there was no trouble
-	Done  chan struct{} // closed when it has stopped
-	Ended time.Time     // valid after Done
-	Err   error         // valid after Done; nil: every lease was given back
+	Asked  time.Time
+	Done   chan struct{} // closed when it has stopped
+	judged bool
 }
 
 // newWorld starts the fleet.
