@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -168,11 +167,10 @@ func renewOfPeers(t *testing.T, r *report) {
 		locker := newRueidis(t, s)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		var all sync.WaitGroup
 		for i := range peerLocks {
-			all.Go(func() { _, _, _ = locker.WithContext(context.WithoutCancel(t.Context()), fmt.Sprintf("lock%d", i)) })
+			go func() { _, _, _ = locker.WithContext(context.WithoutCancel(t.Context()), fmt.Sprintf("lock%d", i)) }()
 		}
-		all.Wait()
+		until(t, patience, "all locks are held", func() bool { return s.rdb.DBSize(t.Context()).Val() == peerLocks })
 		runtime.ReadMemStats(&after)
 		u := s.used(os.Getpid())
 		r.peer(t, rueidisl, callsALease, "", u.commands/peerLocks*seconds(shortTTL/3))
