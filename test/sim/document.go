@@ -17,7 +17,8 @@ type document struct {
 	Timeout   time.Duration
 	LeaseTTL  time.Duration // zero: the fleet's
 	OnFailure string
-	Misfire   string // of a task; empty: it is none
+	Misfire   string // of a task; empty: it is none, or has a calendar
+	Calendar  calendar
 	Paused    bool
 	Broken    bool
 	Usual     nodetest.Behavior
@@ -71,19 +72,26 @@ func (d *document) redraw(rnd *rand.Rand, t Timings) {
 	case rnd.IntN(30) == 0:
 		d.Usual.Delay = d.Timeout * 9 / 10
 	}
-	d.Misfire = ""
+	d.Misfire, d.Calendar = "", calendar{}
 	switch n := rnd.IntN(30); { // few, since each owner of one asks every two seconds
 	case t.Profile == sparse: // whose hours would all go into that
-	case n < 2:
+	case n == 0:
 		d.Misfire = "once"
 	case n == 2:
 		d.Misfire = "skip"
+	case n == 1:
+		d.Calendar = drawCalendar(rnd, t)
+		d.Misfire = []string{"", "once", "skip"}[rnd.IntN(3)]
+		d.Interval = d.Calendar.period()
 	}
-	if d.Misfire != "" {
+	if d.isTask() {
 		d.Usual.Delay = max(d.Usual.Delay, most/3)
 	}
-	d.edited, d.task = true, d.task || d.Misfire != ""
+	d.edited, d.task = true, d.task || d.isTask()
 }
+
+// isTask says whether it is one now.
+func (d *document) isTask() bool { return d.Misfire != "" || d.Calendar.every > 0 }
 
 // text is what is stored.
 func (d *document) text() string {
@@ -91,8 +99,13 @@ func (d *document) text() string {
 		return "{" + d.ID
 	}
 	doc := map[string]any{
-		"url": "http://192.0.2.1/", "kind": d.Kind, "interval": d.Interval.String(),
+		"url": "http://192.0.2.1/", "kind": d.Kind,
 		"timeout": d.Timeout.String(), "on_failure": d.OnFailure, "paused": d.Paused,
+	}
+	if d.Calendar.every > 0 {
+		doc["cron"], doc["timezone"] = d.Calendar.expression(), d.Calendar.zone
+	} else {
+		doc["interval"] = d.Interval.String()
 	}
 	if d.LeaseTTL > 0 {
 		doc["lease_ttl"] = d.LeaseTTL.String()

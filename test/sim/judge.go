@@ -95,6 +95,8 @@ type facts interface {
 	// task reports whether the session was ever a task, and whether it has always been
 	// the same one, which serves what was missed.
 	task(session string) (ever, always bool)
+	// calendar returns that of a session which has always had it; false: there is none.
+	calendar(session string) (rules, bool)
 }
 
 // suspect is a violation unless a fault explains it.

@@ -34,6 +34,7 @@ type sessionDoc struct {
 	timeout  time.Duration
 	ttl      time.Duration
 	changed  time.Time
+	calendar calendar
 }
 
 // slack is how much later than due a poll may start in a calm for all but slowReply.
@@ -89,6 +90,13 @@ func (j *judge) alive(s scene, d sessionDoc, lives map[string]bool) {
 	}
 	if g := l.current(); g != nil && g.begun.After(s.settled) && !d.release {
 		j.convict(l, "liveness", "%s acquired the lease without a cause", g.holder)
+	}
+	if !l.wish.seen.IsZero() && l.wish.seen.Before(s.settled) {
+		j.convict(l, "run now", "asked for at %s, and not begun", clock(l.wish.seen))
+	}
+	if d.calendar.every > 0 {
+		j.punctual(l, d, s.settled, slack+s.slowReply)
+		return
 	}
 	j.rhythm(l, d, s.settled, slack+s.slowReply)
 }

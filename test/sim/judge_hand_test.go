@@ -27,6 +27,7 @@ type hand struct {
 	// anonymous has servers that don't say which they are.
 	anonymous bool
 	tasks     map[string]bool
+	rules     rules
 }
 
 const (
@@ -47,7 +48,7 @@ func newHand(t *testing.T) *hand {
 	}
 	set := settings{ttl: handTTL, margin: handMargin, longest: 10 * time.Second}
 	h.judge = newJudge(set, h, func() time.Time { return h.clock }, func(p *server.Peer) bool { return p == h.lua })
-	for _, name := range []string{"acquire", "renew", "release", "begin", "finish"} {
+	for _, name := range []string{"acquire", "renew", "release", "begin", "finish", "ask"} {
 		h.send("SCRIPT", "LOAD", "-- "+name+" does something\n")
 	}
 	return h
@@ -58,6 +59,8 @@ func (h *hand) nameless(time.Time) bool { return h.anonymous }
 func (h *hand) still(instance string, _ time.Time) bool { return h.frozen[instance] }
 
 func (h *hand) task(session string) (ever, always bool) { return h.tasks[session], h.tasks[session] }
+
+func (h *hand) calendar(string) (rules, bool) { return h.rules, h.rules.every > 0 }
 
 func (h *hand) pass(d time.Duration)              { h.clock = h.clock.Add(d) }
 func (h *hand) send(cmd string, args ...string)   { h.command(h.node, cmd, args...) }

@@ -176,11 +176,16 @@ func (j *judge) began(l *ledger, f map[string]string) {
 	if slot, _ := strconv.ParseInt(f["slot"], 10, 64); slot > at {
 		j.convict(l, "slot", "begun %d ms before it is due", slot-at)
 	}
-	j.given(l, f["slot"], token)
+	wished := j.granted(l, f["slot"], at)
+	j.given(l, f["slot"], token, wished)
+	j.called(l, f["slot"], at, wished)
 	if !l.start.used {
 		l.spent = append(l.spent, l.start)
 	}
-	l.start = start{by: j.running.caller(0).holder, token: token, at: f["last"], slot: f["slot"], seen: now, open: true}
+	l.start = start{
+		by: j.running.caller(0).holder, token: token, at: f["last"], slot: f["slot"], seen: now, open: true, wished: wished,
+	}
+	l.plan.due, l.plan.seen = f["due"], now
 }
 
 // finished books a result that finish recorded in the state.
@@ -191,6 +196,10 @@ func (j *judge) finished(l *ledger, f map[string]string) {
 		j.doubt(l, j.byData(l, l.start.seen), "fence", "a result of the start at %s was recorded, the last start was at %s", f["started"], l.start.at)
 	case g == nil || g.token != l.start.token || !g.alive(now):
 		j.doubt(l, j.byData(l, l.start.seen), "fence", "a result with token %d was recorded", l.start.token)
+	}
+	if f["ok"] == "1" && !l.start.wished {
+		l.plan.done, _ = strconv.ParseInt(l.start.slot, 10, 64)
+		l.plan.ended = now
 	}
 }
 

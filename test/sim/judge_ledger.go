@@ -19,6 +19,8 @@ type ledger struct {
 	high    int64    // the highest token that was ever seen
 
 	start  start
+	plan   plan    // where a calendar has the slots
+	wish   wish    // that a task be run now
 	spent  []start // those before that no poll followed, since the last watch began
 	flying []*flight
 	polls  []*nodetest.Poll // begun since the last watch began
@@ -63,6 +65,7 @@ type start struct {
 	seen     time.Time
 	used     bool // a poll followed
 	returned bool // the slot was left to be served
+	wished   bool // it is no slot, but when somebody asked for a run
 	open     bool // no result of it was recorded
 }
 

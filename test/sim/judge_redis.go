@@ -128,6 +128,7 @@ func (j *judge) outside(cmd string, args []string) {
 			j.saw(n.of, "the engine's "+cmd+" of its "+n.kind.String(), "", 0)
 			if n.kind == rediskey.State {
 				n.of.known, n.of.erased = false, j.now()
+				n.of.wish = wish{} // may have gone, or not
 			}
 		}
 	}
@@ -138,7 +139,7 @@ func (j *judge) forget() {
 	j.meddled = j.now()
 	j.emptied = append(j.emptied, j.now())
 	for _, l := range j.sessions {
-		l.known = false
+		l.known, l.wish = false, wish{}
 		j.saw(l, "all data was changed", "", 0)
 	}
 }
@@ -175,7 +176,7 @@ func (j *judge) fromNode(cmd string, args []string) {
 	}
 }
 
-var scriptName = regexp.MustCompile(`(?m)^-- (acquire|renew|release|begin|finish) `)
+var scriptName = regexp.MustCompile(`(?m)^-- (acquire|renew|release|begin|finish|ask) `)
 
 func (j *judge) loaded(text string) {
 	sum := sha1.Sum([]byte(text))
@@ -224,6 +225,7 @@ func (j *judge) fromScript(cmd string, args []string) {
 
 // state sees a change of a state hash.
 func (j *judge) state(l *ledger, cmd string, args []string) {
+	j.kept(l, cmd, args)
 	switch {
 	case cmd == "HINCRBY" && len(args) == 2 && args[0] == "version":
 		j.raised(l, args[1])
@@ -235,9 +237,15 @@ func (j *judge) state(l *ledger, cmd string, args []string) {
 		j.finished(l, fields(args))
 	case cmd == "HSET" && args[0] == "due":
 		l.start.due(args[1], j.running.name == "finish")
-	case cmd == "HSET" && (args[0] == "busy_until" || args[0] == "retry_at" || args[0] == "since"), cmd == "HDEL", cmd == "PEXPIRE":
+		l.plan.set(args[1], j.running.name == "finish", j.now())
+	case cmd == "HSET" && len(args) == 2 && args[0] == "asked":
+		j.asked(l, args[1])
+	case cmd == "HDEL" && len(args) == 1 && args[0] == "asked":
+		j.taken(l)
+	case cmd == "HSET" && (args[0] == "busy_until" || args[0] == "retry_at" || args[0] == "since" || args[0] == "plan"), cmd == "HDEL", cmd == "PEXPIRE":
 	case cmd == "DEL":
 		l.known, l.start.open = false, false
+		l.plan, l.wish = plan{}, wish{}
 	default:
 		j.convict(l, "foreign", "a script sent %s %q to the state", cmd, args)
 	}

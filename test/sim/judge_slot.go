@@ -13,7 +13,7 @@ func (s *start) due(at string, finished bool) {
 
 // given checks which slot a start serves. That of a poll is given up with its start. That
 // of a task stays due until a run was recorded, and nothing else is served before.
-func (j *judge) given(l *ledger, slot string, token int64) {
+func (j *judge) given(l *ledger, slot string, token int64, wished bool) {
 	s, data := l.start, j.byData(l, l.start.seen)
 	repeated := !s.used && s.token == token // the answer was lost, and no poll followed
 	if s.slot == slot && slot != "0" && !s.returned && !repeated {
@@ -28,7 +28,7 @@ func (j *judge) given(l *ledger, slot string, token int64) {
 	if due == "0" { // a first run is due from its start on
 		due = s.at
 	}
-	if s.open && slot != due && slot != "0" {
+	if s.open && slot != due && slot != "0" && !wished {
 		j.doubt(l, func() (string, bool) {
 			if _, always := j.facts.task(l.id); !always {
 				return "not always a task", true

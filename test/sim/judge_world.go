@@ -70,7 +70,7 @@ func (b *bailiff) calm() {
 		}
 		s.docs = append(s.docs, sessionDoc{
 			id: d.ID, polled: d.polled(), release: d.OnFailure == "release",
-			interval: d.Interval, timeout: d.Timeout, ttl: ttl, changed: d.changed,
+			interval: d.Interval, timeout: d.Timeout, ttl: ttl, changed: d.changed, calendar: d.Calendar,
 		})
 	}
 	for _, m := range b.w.nodes {
@@ -149,10 +149,20 @@ func (b *bailiff) each(do func(l *ledger, t truth)) {
 func (b *bailiff) task(session string) (ever, always bool) {
 	for _, d := range b.w.docs {
 		if d.ID == session {
-			return d.task, d.Misfire == "once" && !d.edited
+			return d.task, d.isTask() && d.Misfire != "skip" && !d.edited
 		}
 	}
 	return true, false
+}
+
+// calendar implements facts.
+func (b *bailiff) calendar(session string) (rules, bool) {
+	for _, d := range b.w.docs {
+		if d.ID == session {
+			return rules{calendar: d.Calendar, skip: d.Misfire == "skip", ttl: d.LeaseTTL}, d.Calendar.every > 0 && !d.edited
+		}
+	}
+	return rules{}, false
 }
 
 // nameless implements facts. Nodes ask soon after they found their connections broken.

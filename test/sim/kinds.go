@@ -28,6 +28,7 @@ func kinds() []kind {
 	all = append(all, keyKinds()...)
 	all = append(all, documentKinds()...)
 	all = append(all, targetKinds()...)
+	all = append(all, taskKinds()...)
 	for i := range all {
 		all[i].weight *= rare
 	}

@@ -1,0 +1,37 @@
+package sim
+
+import (
+	"context"
+
+	"leasehold/rediskey"
+	"leasehold/redisstore"
+)
+
+// taskKinds are what people want of tasks.
+func taskKinds() []kind {
+	return []kind{{"run now", 3, nil, func(w *world, f Fault) (string, func()) {
+		var tasks []*document
+		for _, d := range w.docs {
+			if d.isTask() && d.polled() {
+				tasks = append(tasks, d)
+			}
+		}
+		if len(tasks) == 0 {
+			return "", nil
+		}
+		d := tasks[int(f.Which%uint32(len(tasks)))]
+		w.ask(d.ID)
+		return d.ID, nil
+	}}}
+}
+
+// ask wants a task run now, by the call that the API makes of it. Nobody waits for the
+// answer: what became of it Redis shows.
+func (w *world) ask(id string) {
+	client := w.fleet.Mini.Link().Client()
+	store := redisstore.New(client, rediskey.Default(), redisstore.Options{Timeout: w.scenario.Timings.Timeout.D()})
+	w.people.Go(func() {
+		defer func() { _ = client.Close() }()
+		_ = store.Ask(context.Background(), id)
+	})
+}
