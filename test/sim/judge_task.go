@@ -100,7 +100,7 @@ func (j *judge) called(l *ledger, slot string, at int64, wished bool) {
 		}, check, format, args...)
 	}
 	// One that skips counts a run that was given back from then on: its slot may be late by now.
-	suspect(s.seen, func(r rules) bool { return !r.has(when) && !(r.skip && slot == p.due) }, "calendar", "%s is no slot", when.UTC())
+	suspect(s.seen, func(r rules) bool { return !r.has(when) && (!r.skip || slot != p.due) }, "calendar", "%s is no slot", when.UTC())
 	if p.done > 0 && ms <= p.done {
 		suspect(p.ended, func(rules) bool { return true }, "calendar", "the slot %s was served before", when.UTC())
 	}
