@@ -62,9 +62,6 @@ func scripts() []mutant {
 		{name: "begin takes any attempt for a repetition", edits: []edit{
 			{dir + "begin.lua", " and attempt and by == token and attempt == begun", ""},
 		}},
-		{name: "begin obeys a question that was held up", edits: []edit{
-			{dir + "begin.lua", "if attempt and by == token and tonumber(question) < tonumber(answered) then", "if false then"},
-		}},
 		{name: "begin ignores the due time", edits: []edit{
 			{dir + "begin.lua", "local wait = math.max(due, retry_at) - now", "local wait = 0"},
 		}},
