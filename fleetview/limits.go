@@ -43,10 +43,14 @@ func (l Limits) Check() error {
 		n    int
 	}{
 		{"min-nodes", l.MinNodes},
-		{"unleased-warn", l.Unleased.Warning}, {"unleased-crit", l.Unleased.Critical},
-		{"overdue-warn", l.Overdue.Warning}, {"overdue-crit", l.Overdue.Critical},
-		{"failing-warn", l.Failing.Warning}, {"failing-crit", l.Failing.Critical},
-		{"invalid-warn", l.Invalid.Warning}, {"invalid-crit", l.Invalid.Critical},
+		{"unleased-warn", l.Unleased.Warning},
+		{"unleased-crit", l.Unleased.Critical},
+		{"overdue-warn", l.Overdue.Warning},
+		{"overdue-crit", l.Overdue.Critical},
+		{"failing-warn", l.Failing.Warning},
+		{"failing-crit", l.Failing.Critical},
+		{"invalid-warn", l.Invalid.Warning},
+		{"invalid-crit", l.Invalid.Critical},
 	} {
 		if limit.n < 0 {
 			return fmt.Errorf("--%s=%d: must not be negative", limit.flag, limit.n)

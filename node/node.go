@@ -35,13 +35,14 @@ type Node struct {
 	cells   *cell.Set // leases
 	gauges  gauges
 
-	leases  atomic.Int64
-	plan    atomic.Pointer[plan] // nil before the first one
-	failed  chan error
-	left    chan struct{} // closed once the node leaves the fleet
-	leaving sync.Once
-	running sync.WaitGroup // the listener and the heart
-	close   sync.Once
+	leases    atomic.Int64
+	questions atomic.Int64         // that pollers asked Redis
+	plan      atomic.Pointer[plan] // nil before the first one
+	failed    chan error
+	left      chan struct{} // closed once the node leaves the fleet
+	leaving   sync.Once
+	running   sync.WaitGroup // the listener and the heart
+	close     sync.Once
 }
 
 // Start makes a node and lets it work. A Redis that does not answer now is waited

@@ -393,7 +393,7 @@ var _ = Describe("leaseholder, renewer and poller together", func() {
 			began := time.Now()
 			canceledAt := make(chan time.Duration, 1)
 			pollers := &poller.Deps{
-				Ledger: hung{}, Gate: semaphore.NewWeighted(1), Log: system.Log,
+				Ledger: hung{}, Question: func() int64 { return 1 }, Gate: semaphore.NewWeighted(1), Log: system.Log,
 				Poll: func(ctx context.Context, _ poller.Job) poller.Outcome {
 					<-ctx.Done()
 					canceledAt <- time.Since(began)

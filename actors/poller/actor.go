@@ -104,7 +104,7 @@ func (p *pollerActor) start(c actor.Context) {
 	done := make(chan struct{})
 	p.abort, p.hold, p.done = abort, hold, done
 
-	question := p.deps.questions.Add(1)
+	question := p.deps.Question()
 	if p.attempt == 0 {
 		p.attempt = question
 	}

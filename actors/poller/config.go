@@ -2,7 +2,6 @@ package poller
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -66,8 +65,11 @@ type Hosts interface {
 // poller was made.
 type Deps struct {
 	Ledger lease.Ledger
-	Poll   Func
-	Gate   Gate
+	// Question numbers what the Ledger is asked, higher with each call as [lease.Slot]
+	// has it. It may be called from any goroutine.
+	Question func() int64
+	Poll     Func
+	Gate     Gate
 	// Hosts is asked before Gate, so that those who wait for a host take no place from
 	// others. It may be nil.
 	Hosts Hosts
@@ -78,8 +80,6 @@ type Deps struct {
 	Log     *eventlog.Log
 	// Report hears of panics. It may be nil.
 	Report func(tree.Failure)
-
-	questions atomic.Int64 // that were asked before a poll
 }
 
 // Config is one poller's own.

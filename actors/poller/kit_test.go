@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -141,8 +142,9 @@ func newBench(g Gomega) *bench {
 	b := &bench{g: g, system: actortest.NewSystem(), stub: newStub(), began: time.Now()}
 	b.parent = b.system.NewProbe(nil)
 	b.cell = b.newCell(time.Hour)
+	var questions atomic.Int64
 	b.deps = &poller.Deps{
-		Ledger: b.stub, Poll: b.stub.Poll, Gate: semaphore.NewWeighted(10), Log: b.system.Log, Report: b.system.Report,
+		Ledger: b.stub, Question: func() int64 { return questions.Add(1) }, Poll: b.stub.Poll, Gate: semaphore.NewWeighted(10), Log: b.system.Log, Report: b.system.Report,
 	}
 	return b
 }
