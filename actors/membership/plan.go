@@ -90,8 +90,9 @@ func (m *machine) most(instance string, has int, now time.Time) (most int, limit
 }
 
 // holder returns who has a session for all that is known here; empty when it may
-// be free. A node that the plan named a while ago has taken it since, though nothing
-// says so before the next look.
+// be free. A node that the plan named takes it at once, though nothing says so before the
+// next look: did the next plan count a session that just came as free, it would differ
+// from that of the node which has it. One that was freed is another's for a while.
 func (m *machine) holder(id string, e *entry, now time.Time) string {
 	c, held := m.held[id]
 	if held && !c.leaving || e.mine && m.asking[id] != nil {
@@ -103,11 +104,8 @@ func (m *machine) holder(id string, e *entry, now time.Time) string {
 	if e.unbounded != "" {
 		return "" // a lease that does not run out is seen, and nobody has taken it over
 	}
-	named := e.ownedAt
-	if e.freedAt.After(named) {
-		named = e.freedAt
-	}
-	if m.ready && e.owner != "" && !e.mine && m.fleet.lives(e.owner) && !now.Before(named.Add(settle)) {
+	taken := e.freedAt.IsZero() || !now.Before(later(e.ownedAt, e.freedAt).Add(settle))
+	if m.ready && e.owner != "" && !e.mine && m.fleet.lives(e.owner) && taken {
 		return e.owner
 	}
 	return ""
@@ -138,4 +136,11 @@ func (m *machine) onPlan(in *planInput, owners []int32, now time.Time) {
 		}
 	}
 	m.settleDown(now)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

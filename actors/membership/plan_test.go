@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -205,6 +206,19 @@ var _ = Describe("the plan", func() {
 		Expect(d.m.holder(others[0], e, d.now.Add(settle))).To(Equal(peer))
 		d.member(peer, 0)
 		Expect(d.m.holder(others[0], e, d.now.Add(settle))).NotTo(Equal(peer), "it does not live any more")
+	})
+
+	It("counts a document that came before the last one as its owner's, as the owner does", func() {
+		d := ready([]string{peer}, ids(10))
+		for i := range 4 {
+			id := fmt.Sprint("new", i)
+			d.read(docs(id)...)
+			owner := self
+			if !d.m.entries[id].mine {
+				owner = peer
+			}
+			Expect(d.m.holder(id, d.m.entries[id], d.now)).To(Equal(owner), id)
+		}
 	})
 
 	It("is made once for many leases that drifted", func() {
