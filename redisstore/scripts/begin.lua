@@ -50,10 +50,11 @@ if busy and busy ~= token and busy_until > now then
 end
 local attempt, question = string.match(ARGV[5], '^(%d+):(%d+)$')
 local by, begun, answered = string.match(s[13] or '', '^(%d+):(%d+):(%d+)$')
-if attempt and by == token and tonumber(question) < tonumber(answered) then
+local ours = attempt and by == token -- the start that was answered last is of this token
+if ours and tonumber(question) < tonumber(answered) then
   return {2, 1}
 end
-local again = busy == token and attempt and by == token and attempt == begun
+local again = ours and busy == token and attempt == begun
 
 local function reset(to)
   due = to

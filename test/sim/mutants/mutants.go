@@ -60,7 +60,7 @@ func scripts() []mutant {
 			{dir + "begin.lua", "if busy and busy ~= token and busy_until > now then", "if false then"},
 		}},
 		{name: "begin takes any attempt for a repetition", edits: []edit{
-			{dir + "begin.lua", " and attempt and by == token and attempt == begun", ""},
+			{dir + "begin.lua", "local again = ours and busy == token and attempt == begun", "local again = busy == token"},
 		}},
 		{name: "begin ignores the due time", edits: []edit{
 			{dir + "begin.lua", "local wait = math.max(due, retry_at) - now", "local wait = 0"},
