@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"leasehold/lease"
-	"leasehold/rediskey"
 	"leasehold/redisstore"
 )
 
@@ -46,17 +45,16 @@ type lessee struct {
 
 // hire has a lessee begin.
 func (w *world) hire(wanted []string, vanishes bool) *lessee {
-	client := w.fleet.Mini.Link().Client()
-	t := w.scenario.Timings
+	store, leave := w.visit()
 	x := &lessee{
-		holder: fmt.Sprint("lessee ", len(w.lessees)), wanted: wanted, vanishes: vanishes, ttl: t.LeaseTTL.D(),
-		store: redisstore.New(client, rediskey.Default(), redisstore.Options{Timeout: t.Timeout.D()}),
+		holder: fmt.Sprint("lessee ", len(w.lessees)), wanted: wanted, vanishes: vanishes, ttl: w.scenario.Timings.LeaseTTL.D(),
+		store: store,
 		held:  map[string]lease.Grant{}, done: make(chan struct{}), over: make(chan struct{}),
 	}
 	w.lessees = append(w.lessees, x)
 	go func() {
 		defer close(x.over)
-		defer func() { _ = client.Close() }()
+		defer leave()
 		x.run()
 	}()
 	return x

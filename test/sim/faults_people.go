@@ -37,11 +37,7 @@ func (w *world) polled() []string {
 
 // force ends leases as the command does: by their holders' grants, and without asking them.
 func (w *world) force(ids []string) {
-	client := w.fleet.Mini.Link().Client()
-	store := redisstore.New(client, rediskey.Default(), redisstore.Options{Timeout: w.scenario.Timings.Timeout.D()})
-	w.people.Go(func() {
-		defer func() { _ = client.Close() }()
-		ctx := context.Background()
+	w.byHand(func(ctx context.Context, store *redisstore.Store) {
 		var all []lease.Release
 		for i, r := range store.Read(ctx, ids) {
 			if r.Err == nil && r.Holder != "" {
@@ -51,4 +47,21 @@ func (w *world) force(ids []string) {
 		}
 		store.Release(ctx, all)
 	})
+}
+
+// byHand has somebody do something once. The engine does not wait for it: what became
+// of it Redis shows.
+func (w *world) byHand(do func(ctx context.Context, store *redisstore.Store)) {
+	store, leave := w.visit()
+	w.people.Go(func() {
+		defer leave()
+		do(context.Background(), store)
+	})
+}
+
+// visit is a way to Redis of one who is no node.
+func (w *world) visit() (store *redisstore.Store, leave func()) {
+	client := w.fleet.Mini.Link().Client()
+	store = redisstore.New(client, rediskey.Default(), redisstore.Options{Timeout: w.scenario.Timings.Timeout.D()})
+	return store, func() { _ = client.Close() }
 }

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 
-	"leasehold/rediskey"
 	"leasehold/redisstore"
 )
 
@@ -25,13 +24,7 @@ func taskKinds() []kind {
 	}}}
 }
 
-// ask wants a task run now, by the call that the API makes of it. Nobody waits for the
-// answer: what became of it Redis shows.
+// ask wants a task run now, by the call that the API makes of it.
 func (w *world) ask(id string) {
-	client := w.fleet.Mini.Link().Client()
-	store := redisstore.New(client, rediskey.Default(), redisstore.Options{Timeout: w.scenario.Timings.Timeout.D()})
-	w.people.Go(func() {
-		defer func() { _ = client.Close() }()
-		_ = store.Ask(context.Background(), id)
-	})
+	w.byHand(func(ctx context.Context, store *redisstore.Store) { _ = store.Ask(ctx, id) })
 }
