@@ -89,21 +89,24 @@ const root = "/api/"
 type api struct {
 	Leases
 
-	ready       []Check
-	guard       guard
-	routes      []route
-	work, lists queue
-	vigil       *vigil
-	changes     *broadcast
+	ready   []Check
+	guard   guard
+	routes  []route
+	work    queue
+	lists   queue
+	batches queue
+	vigil   *vigil
+	changes *broadcast
 }
 
 func newAPI(l Leases, ready []Check) *api {
 	a := &api{
-		Leases: l,
-		ready:  ready,
-		guard:  guard{token: l.Token, users: l.Users, loopback: l.Loopback, open: l.Open, origins: http.NewCrossOriginProtection()},
-		work:   make(queue, workAtOnce),
-		lists:  make(queue, listsAtOnce),
+		Leases:  l,
+		ready:   ready,
+		guard:   guard{token: l.Token, users: l.Users, loopback: l.Loopback, open: l.Open, origins: http.NewCrossOriginProtection()},
+		work:    newQueue(workAtOnce, queueLimit),
+		lists:   newQueue(listsAtOnce, queueLimit),
+		batches: newQueue(batchesAtOnce, batchLimitOf(l.TTL)),
 	}
 	a.routes = a.table()
 	a.vigil = newVigil(a)

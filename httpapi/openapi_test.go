@@ -244,6 +244,7 @@ func (d *described) refused(b *bench) {
 		}
 		for range 2 {
 			go func() { b.send("GET", "/api/v1/nodes", "") }()
+			go func() { b.send("POST", batchPath, `{"holder_id":"w1","leases":[{"session_id":"s1"}]}`) }()
 		}
 		synctest.Wait()
 	})

@@ -15,21 +15,43 @@ const (
 	workAtOnce = 8
 	// listsAtOnce is how many listings may be under way beside: each can take seconds.
 	listsAtOnce = 2
+	// batchesAtOnce is how many may renew many leases beside. Each keeps Redis busy for
+	// tens of milliseconds at a time; two will do for it never to wait, and what anybody
+	// else asks of it meanwhile, the node's own renewals first of all, waits for no more.
+	batchesAtOnce = 2
 	// queueLimit bounds the wait for a turn.
 	queueLimit = 2 * time.Second
+	// batchQueueLimit is the most that a batch waits, whose turns are longer.
+	batchQueueLimit = 8 * time.Second
 )
 
-// queue lets so many requests through at a time as it has room for.
-type queue chan struct{}
+// batchLimitOf bounds a batch's wait for its turn. Leases are renewed when a third of
+// their TTL is over; after another third there is still one left to ask again.
+func batchLimitOf(ttl time.Duration) time.Duration {
+	return min(batchQueueLimit, max(queueLimit, ttl/3))
+}
+
+// queue lets so many requests through at a time as it has turns, in their order.
+type queue struct {
+	turns chan struct{}
+	limit time.Duration
+}
+
+func newQueue(turns int, limit time.Duration) queue {
+	return queue{turns: make(chan struct{}, turns), limit: limit}
+}
 
 // pass calls handle when it is the request's turn.
 func (q queue) pass(handle handler) handler {
 	return func(r *call) answer {
-		ctx, cancel := context.WithTimeout(r.Context(), queueLimit)
+		if q.limit > queueLimit {
+			r.grantTime(q.limit)
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), q.limit)
 		defer cancel()
 		select {
-		case q <- struct{}{}:
-			defer func() { <-q }()
+		case q.turns <- struct{}{}:
+			defer func() { <-q.turns }()
 
 			return handle(r)
 		case <-ctx.Done():

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"leasehold/eventlog"
@@ -109,10 +110,17 @@ func (n *renewal) answer(field string) map[string]any {
 	}
 }
 
-// renewAll renews the leases that nothing speaks against, in the fewest calls.
+// renewAll renews the leases that nothing speaks against, in the fewest calls, one after
+// the other where each needs what the one before has found.
 func (a *api) renewAll(ctx context.Context, all []*renewal) {
-	a.judge(ctx, open(all))
-	a.findTokens(ctx, open(all))
+	all = open(all)
+	unnamed := nameGrants(all)
+	var reading sync.WaitGroup
+	var records []lease.Record
+	reading.Go(func() { a.guarded(func() { records = a.Store.Read(ctx, idsOf(unnamed)) }) })
+	a.judge(ctx, all)
+	reading.Wait()
+	findTokens(unnamed, records)
 	byTTL := map[time.Duration][]*renewal{}
 	for _, n := range open(all) {
 		if n.target.fault != nil {
@@ -161,21 +169,31 @@ func (a *api) judge(ctx context.Context, all []*renewal) {
 	}
 }
 
-// findTokens looks up the tokens of those that name none. From then on exactly that
-// grant is meant: what changes in between is lost.
-func (a *api) findTokens(ctx context.Context, all []*renewal) {
-	var some []*renewal
+// nameGrants says which grants are meant, and returns those that name no token.
+func nameGrants(all []*renewal) (unnamed []*renewal) {
 	for _, n := range all {
 		n.grant = lease.Grant{Session: n.id, Holder: n.HolderID}
-		if n.Version != nil {
-			n.grant.Token = lease.Token(*n.Version)
+		if n.Version == nil {
+			unnamed = append(unnamed, n)
 
 			continue
 		}
-		some = append(some, n)
+		n.grant.Token = lease.Token(*n.Version)
 	}
-	for i, rec := range a.Store.Read(ctx, idsOf(some)) {
-		switch n := some[i]; {
+
+	return unnamed
+}
+
+// findTokens takes the tokens of those that name none from their records. From then on
+// exactly that grant is meant: what changes in between is lost.
+func findTokens(unnamed []*renewal, records []lease.Record) {
+	for i, n := range unnamed {
+		rec := lease.Record{Err: errInternal}
+		if i < len(records) {
+			rec = records[i]
+		}
+		switch {
+		case n.problem != nil:
 		case errors.Is(rec.Err, lease.ErrForeign):
 			n.problem = noLease(rec.Err.Error())
 		case rec.Err != nil:

@@ -46,13 +46,19 @@ func (s *Store) Scan(ctx context.Context, each func([]session.Document)) error {
 
 // Get reads the documents named, in their order: see [session.Source].
 func (s *Store) Get(ctx context.Context, ids []string) ([]session.Document, error) {
-	docs := make([]session.Document, 0, len(ids))
-	for part := range slices.Chunk(ids, readCount) {
-		some, err := s.read(ctx, part)
+	docs := make([]session.Document, len(ids))
+	errs := make([]error, len(ids)) // at the first of each piece
+	s.chunks(ctx, len(ids), func(ctx context.Context, from, to int) error {
+		some, err := s.read(ctx, ids[from:to])
+		copy(docs[from:to], some)
+		errs[from] = err
+
+		return err
+	})
+	for _, err := range errs {
 		if err != nil {
 			return nil, fmt.Errorf("read %d sessions: %w", len(ids), err)
 		}
-		docs = append(docs, some...)
 	}
 
 	return docs, nil
