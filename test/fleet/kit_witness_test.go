@@ -86,7 +86,9 @@ func (w *witness) round(ctx context.Context) {
 	from := w.from
 	w.mu.Unlock()
 	at, wall := w.f.target.Now(), time.Now()
+	var clock *redis.TimeCmd
 	_, _ = from.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		clock = p.Time(ctx)
 		for i, id := range ids {
 			holders[i] = p.Get(ctx, w.f.keys.Lease(id))
 			tokens[i] = p.HGet(ctx, w.f.keys.State(id), "version")
@@ -106,6 +108,9 @@ func (w *witness) round(ctx context.Context) {
 		}
 		token, _ := tokens[i].Int64()
 		sample := check.LeaseSample{Session: id, Holder: holder, Token: lease.Token(token), At: at}
+		if now, err := clock.Result(); err == nil {
+			sample.Clock = lease.Token(now.UnixMicro())
+		}
 		if end := ends[i].Val(); end > 0 { // on Redis' clock, which is this machine's
 			sample.Until = at + time.UnixMilli(end.Milliseconds()).Sub(wall)
 		}

@@ -98,6 +98,26 @@ func leases(change func(s *check.LeaseSample)) func(*check.History) {
 	}
 }
 
+// forgotten has a session without a lease and a counter for a while, in the middle of
+// which there was a poll with a token that is the time of its grant.
+func forgotten(granted time.Duration) func(*check.History) {
+	const middle = 7*interval + 125*ms
+	return func(h *check.History) {
+		leases(func(s *check.LeaseSample) {
+			s.Clock = micros(s.At)
+			if s.Session == "s5" && (s.At-middle).Abs() < 400*ms {
+				s.Holder, s.Token = "", 0
+			}
+		})(h)
+		edit("s5", 7, func(p *target.Record) {
+			p.From, p.To, p.Token = middle, middle+ms, micros(granted)
+		})(h)
+	}
+}
+
+// micros is a clock that is ahead of all tokens of a healthy history.
+func micros(at time.Duration) lease.Token { return lease.Token(1_000_000 + at.Microseconds()) }
+
 var (
 	nodes   = []string{"n0", "n1", "n2"}
 	settled = check.Window{From: 0, To: moveAt}
@@ -241,6 +261,11 @@ func TestAWrongHistoryFails(t *testing.T) {
 			check.WrongOwner{},
 			20, "nobody",
 		},
+		"a poll with a token of before the lease was free": {
+			"owners", forgotten(7*interval - 400*ms),
+			check.WrongOwner{},
+			1, "nobody",
+		},
 		"polls while the lease is free": {
 			"owners", leases(func(s *check.LeaseSample) {
 				if s.Session == "s7" {
@@ -376,6 +401,9 @@ func TestWhatIsAllowed(t *testing.T) {
 				})(h)
 				edit("s5", 7, func(p *target.Record) { p.From, p.To = free-10*ms, free-5*ms })(h)
 			},
+		},
+		"a lease of a session that was removed at once": {
+			"owners", forgotten(7*interval + 110*ms),
 		},
 		"a longer gap around a fault that allows it": {
 			"gaps", func(h *check.History) {

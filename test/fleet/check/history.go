@@ -30,6 +30,9 @@ type LeaseSample struct {
 	At time.Duration
 	// Until is the deadline that Redis gave to the lease; zero: not read, or none.
 	Until time.Duration
+	// Clock is the time of Redis at the reading, in microseconds; zero: not read. A counter
+	// that starts anew starts with it.
+	Clock lease.Token
 }
 
 func (s LeaseSample) String() string {

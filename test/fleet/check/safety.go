@@ -125,11 +125,25 @@ func unseen(near []LeaseSample, p target.Record) bool {
 	for i := 1; i < len(near); i++ {
 		before, after := near[i-1], near[i]
 		if before.At <= p.From && p.From <= after.At {
-			gone := after.Token > p.Token || after.Token == p.Token && after.Holder == ""
-			return before.Token > 0 && before.Token < p.Token && gone
+			return givenSince(before, p.Token) && goneBy(after, p.Token)
 		}
 	}
 	return false
+}
+
+// givenSince reports whether the token is younger than the sample. Where there was no
+// counter, a new one has started with the time of Redis.
+func givenSince(s LeaseSample, token lease.Token) bool {
+	if s.Token == 0 && s.Holder == "" {
+		return s.Clock > 0 && s.Clock < token
+	}
+	return s.Token > 0 && s.Token < token
+}
+
+// goneBy reports whether the token's lease had ended at the sample, where the counter of
+// a removed session is gone too.
+func goneBy(s LeaseSample, token lease.Token) bool {
+	return s.Token > token || s.Holder == "" && (s.Token == token || s.Token == 0)
 }
 
 // around returns the sorted samples that are no further from the moment than d.
