@@ -29,13 +29,7 @@ type worker struct {
 // worker returns one that speaks to the node.
 func (f *fleet) worker(name string, n *node) *worker {
 	f.t.Helper()
-	var ready struct {
-		Addr string `json:"http_addr"`
-	}
-	if err := json.Unmarshal([]byte(n.await(readyLimit, event("node.ready")).text), &ready); err != nil || ready.Addr == "" {
-		f.t.Fatalf("%s does not say where it listens: %v", n.name, err)
-	}
-	return &worker{f: f, name: name, base: "http://" + ready.Addr + "/api/v1"}
+	return &worker{f: f, name: name, base: n.site() + "/api/v1"}
 }
 
 // answer is what the API said.

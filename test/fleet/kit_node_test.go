@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"os/exec"
@@ -115,6 +116,18 @@ func (n *node) signal(s syscall.Signal) {
 func (n *node) ready() {
 	n.t.Helper()
 	n.id = n.await(readyLimit, event("node.ready")).Instance
+}
+
+// site is where the node serves HTTP.
+func (n *node) site() string {
+	n.t.Helper()
+	var ready struct {
+		Addr string `json:"http_addr"`
+	}
+	if err := json.Unmarshal([]byte(n.await(readyLimit, event("node.ready")).text), &ready); err != nil || ready.Addr == "" {
+		n.t.Fatalf("%s does not say where it listens: %v", n.name, err)
+	}
+	return "http://" + ready.Addr
 }
 
 // await waits for a line for which the conditions hold.

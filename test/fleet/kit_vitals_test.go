@@ -1,10 +1,13 @@
 package fleet
 
 import (
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"time"
 )
 
 // vitals are what a process must not lose grip of.
@@ -30,6 +33,27 @@ func (n *node) vitals() (v vitals, ok bool) {
 		return value
 	}
 	return vitals{files: len(files), threads: field("Threads"), rssMB: field("VmRSS") >> 10}, true
+}
+
+// goroutines is how many the process has by its own metrics; zero: it did not say.
+func (n *node) goroutines() int {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
+	r, err := http.NewRequestWithContext(n.t.Context(), http.MethodGet, n.site()+"/metrics", http.NoBody)
+	if err != nil {
+		return 0
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, _ := io.ReadAll(resp.Body)
+	m := regexp.MustCompile(`(?m)^go_goroutines (\d+)`).FindSubmatch(text)
+	if m == nil {
+		return 0
+	}
+	value, _ := strconv.Atoi(string(m[1]))
+	return value
 }
 
 // pulse reads the vitals of all nodes, to be compared by flat when all is over.

@@ -96,9 +96,39 @@ type soak struct {
 func (s *soak) begin() {
 	s.t.Helper()
 	s.ids = s.putMany(soakSessions)
+	s.stir()
 	s.keepers = s.start("a", "b")
 	s.others = s.start("c", "d", "e")
 	s.balanced()
+}
+
+// stir makes of all that is not stable what churn makes of it in the end, so that the
+// load is the same from the start: a third each is slow, fails and answers at once; a
+// third each has an interval of its own, pauses and is as it was.
+func (s *soak) stir() {
+	dice := rand.New(rand.NewPCG(2, 3))
+	for _, id := range s.ids[soakStable:] {
+		switch dice.IntN(3) {
+		case 0:
+			s.target.Set(id, slow(dice))
+		case 1:
+			s.target.Set(id, target.Behavior{Status: 500})
+		}
+		switch dice.IntN(3) {
+		case 0:
+			s.write(id, paced(dice))
+		case 1:
+			s.write(id, `,"paused":true`)
+		}
+	}
+}
+
+func slow(dice *rand.Rand) target.Behavior {
+	return target.Behavior{Delay: time.Duration(dice.IntN(1500)) * time.Millisecond}
+}
+
+func paced(dice *rand.Rand) string {
+	return fmt.Sprintf(`,"interval":"%dms","labels":{"n":"%d"}`, 1000+dice.IntN(3000), dice.IntN(1000))
 }
 
 func (s *soak) all() []*node { return slices.Concat(s.keepers, s.others) }
@@ -110,10 +140,10 @@ func (s *soak) churn(end time.Time) {
 	gone := ""
 	for ; time.Now().Before(end); time.Sleep(250 * time.Millisecond) {
 		pick := func() string { return pool[dice.IntN(len(pool))] }
-		s.target.Set(pick(), target.Behavior{Delay: time.Duration(dice.IntN(1500)) * time.Millisecond})
+		s.target.Set(pick(), slow(dice))
 		s.target.Set(pick(), target.Behavior{Status: 500})
 		s.target.Set(pick(), target.Behavior{})
-		s.write(pick(), fmt.Sprintf(`,"interval":"%dms","labels":{"n":"%d"}`, 1000+dice.IntN(3000), dice.IntN(1000)))
+		s.write(pick(), paced(dice))
 		s.write(pick(), `,"paused":true`)
 		if gone != "" {
 			s.write(gone, "")
