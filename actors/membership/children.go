@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"leasehold/actors/leaseholder"
+	"leasehold/actors/renewer"
 )
 
 // onEnded takes in a leaseholder's own report. Terminated follows.
@@ -93,11 +94,23 @@ func (m *machine) afterEnd(c *child, e *entry, now time.Time) {
 			e.failures++
 		}
 		e.freedAt = time.Time{}
-		e.lose(now, c.oursUntil(now, m.set.Margin))
+		e.lose(m.ledAt(c, e, now), now, c.oursUntil(now, m.set.Margin))
 		if e.mine {
 			m.consider(c.session, e, byTimer, now)
 			return
 		}
 		m.fallBack(c.session, e, now)
 	}
+}
+
+// ledAt is when somebody had a lease for the last time that its leaseholder lost, for all
+// that is known here: nobody after this node's last renewal, while all others had to leave
+// it alone even if Redis had forgotten it then; maybe another just now if they had not.
+func (m *machine) ledAt(c *child, e *entry, now time.Time) time.Time {
+	trust := c.ttl - renewer.Margin(c.ttl, m.set.TTL, m.set.Margin)
+	renewed := c.trusted.Add(-trust)
+	if alone := renewed.Add(min(trust, m.hold(e))); now.Before(renewed) || !now.Before(alone) {
+		return now
+	}
+	return renewed
 }

@@ -369,6 +369,22 @@ var _ = Describe("a node", func() {
 		Expect(d.fresh()).To(BeZero())
 	})
 
+	// The news that Redis is another and the loss of the lease come in any order.
+	It("counts the wait from the news also where it lost the session after them", func() {
+		for age, first := range map[time.Duration]time.Duration{0: 0, ttl: ttl} { // of the renewal
+			d := ready(nil, ids(1))
+			d.own("s0")
+			d.sleep(time.Second)
+			d.event(redisevents.Gap{Restarted: true})
+			d.sleep(time.Millisecond)
+			// It had the lease for less than a TTL: one before may still poll.
+			d.ends("s0", leaseholder.Ended{Trusted: d.now.Add(ttl - margin - age - 10*time.Millisecond)})
+			d.sleep(ttl + time.Second)
+			Expect(d.claims()).To(Equal(ids(1)))
+			Expect(d.fresh()).To(Equal(first), "renewed %s before", age)
+		}
+	})
+
 	It("polls a new session at once", func() {
 		d := ready(nil, ids(1))
 		d.take()

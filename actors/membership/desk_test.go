@@ -16,9 +16,10 @@ import (
 )
 
 const (
-	self = "me-1-00000001"
-	peer = "peer-1-00000002"
-	ttl  = 30 * time.Second
+	self   = "me-1-00000001"
+	peer   = "peer-1-00000002"
+	ttl    = 30 * time.Second
+	margin = 2 * time.Second
 	// interval is that of the sessions' polls.
 	interval = 10 * time.Second
 	// external holds leases and is no node.
@@ -36,7 +37,7 @@ type desk struct {
 
 func newDesk(change ...func(*Settings)) *desk {
 	set := Settings{
-		Instance: self, TTL: ttl, Margin: 2 * time.Second, Reconcile: 10 * time.Second, Keys: rediskey.Default(),
+		Instance: self, TTL: ttl, Margin: margin, Reconcile: 10 * time.Second, Keys: rediskey.Default(),
 	}
 	for _, c := range change {
 		c(&set)

@@ -69,10 +69,10 @@ type ask struct {
 // own books that this node has the lease.
 func (e *entry) own(now time.Time) { e.ours, e.oursUntil, e.ledAt = true, time.Time{}, now }
 
-// lose books that this node had the lease until now. The session counts as its own
-// until then.
-func (e *entry) lose(now, until time.Time) {
-	e.ours, e.oursUntil, e.ledAt = now.Before(until), until, now
+// lose books that this node lost the lease, which somebody had at led for all that is
+// known. The session counts as its own until then.
+func (e *entry) lose(led, now, until time.Time) {
+	e.ours, e.oursUntil, e.ledAt = now.Before(until), until, later(e.ledAt, led)
 }
 
 // stillOurs reports whether nobody can have had the lease after this node.
