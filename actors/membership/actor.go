@@ -107,6 +107,8 @@ func (a *membershipActor) handle(c actor.Context, message Message) {
 			a.coverage.look(a.machine, m.statuses, now)
 			a.tellKnown()
 		}
+	case *peeked:
+		a.machine.onPeeked(m.statuses, now)
 	case *planned:
 		if a.cfg.Planned != nil {
 			a.cfg.Planned(m.in.View, m.owners)

@@ -21,7 +21,8 @@ const callLimit = time.Minute
 // comes back as a message.
 func (a *membershipActor) call(c actor.Context, out orders) {
 	a.claim(c, out.claims)
-	a.look(c, out.look)
+	a.look(c, out.look, func(s []lease.Status) Message { return &looked{statuses: s} })
+	a.look(c, out.peek, func(s []lease.Status) Message { return &peeked{statuses: s} })
 	a.fetch(c, out.fetch)
 	a.check(c, out.check)
 	if out.list {
@@ -51,7 +52,7 @@ func (a *membershipActor) claim(c actor.Context, claims []lease.Claim) {
 	}
 }
 
-func (a *membershipActor) look(c actor.Context, ids []string) {
+func (a *membershipActor) look(c actor.Context, ids []string, answer func([]lease.Status) Message) {
 	if len(ids) == 0 {
 		return
 	}
@@ -59,7 +60,7 @@ func (a *membershipActor) look(c actor.Context, ids []string) {
 	tree.Async(c, func() any {
 		ctx, cancel := context.WithTimeout(parent, callLimit)
 		defer cancel()
-		return &looked{statuses: store.Look(ctx, ids)}
+		return answer(store.Look(ctx, ids))
 	})
 }
 

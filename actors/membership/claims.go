@@ -13,32 +13,47 @@ import (
 )
 
 // consider claims a session if this node may and should try it now, or makes an
-// appointment for when it may.
+// appointment for when it may. The turn of a node that the plan does not name begins with
+// a look: mostly those before have the lease, and a look costs Redis much less.
 func (m *machine) consider(id string, e *entry, why trigger, now time.Time) {
+	switch {
+	case !m.mayClaim(id, e, why, now):
+	case why == byFallback && !e.mine && !e.doubtful(now) && e.abandoned(m.ttl(e), now) == "":
+		m.peek(id, e)
+	default:
+		m.claim(id, e, why, now)
+	}
+}
+
+// mayClaim reports whether this node may and should try a session now; if only later,
+// it makes an appointment.
+func (m *machine) mayClaim(id string, e *entry, why trigger, now time.Time) bool {
 	_, held := m.held[id]
 	if held || m.asking[id] != nil || m.handing[id] > 0 || !m.ready || m.fenced || m.draining || !e.session.Pollable() {
-		return
+		return false
 	}
 	if !e.mine && why != byFallback && !e.doubtful(now) {
-		return
+		return false
 	}
 	if m.fleet.cordon != lease.Open && !e.doubtful(now) {
-		return // whoever ranks next takes it
+		return false // whoever ranks next takes it
 	}
 	if why == byPlan && e.holder != "" && now.Before(e.heldUntil) {
 		m.wake(id, e, m.nextTry(e, now), byTimer)
-		return
+		return false
 	}
 	if at := m.barred(e, now); now.Before(at) {
 		if why == byFallback { // the nodes before this one are barred as long
 			at = at.Add(time.Duration(m.rank(e)) * rankDelay)
 		}
 		m.wake(id, e, at, why)
-		return
+		return false
 	}
-	if m.set.MaxSessions > 0 && len(m.children)+len(m.asking) >= m.set.MaxSessions {
-		return // whoever ranks next takes it
-	}
+	// At the limit whoever ranks next takes it.
+	return m.set.MaxSessions <= 0 || len(m.children)+len(m.asking) < m.set.MaxSessions
+}
+
+func (m *machine) claim(id string, e *entry, why trigger, now time.Time) {
 	ttl := m.ttl(e)
 	m.asking[id] = &ask{why: why, ttl: ttl}
 	m.out.claims = append(m.out.claims, lease.Claim{
@@ -383,33 +398,38 @@ func (m *machine) onBack(grant lease.Grant, err error, now time.Time) {
 func (m *machine) onStatuses(statuses []lease.Status, now time.Time) {
 	m.looked = true // without an answer too: the next scan looks again
 	for _, s := range statuses {
-		e, ok := m.entries[s.Session]
-		if !ok || m.held[s.Session] != nil || m.asking[s.Session] != nil {
-			continue
+		if e, ok := m.entries[s.Session]; ok {
+			m.onStatus(s, e, now)
 		}
+	}
+}
+
+func (m *machine) onStatus(s lease.Status, e *entry, now time.Time) {
+	if m.held[s.Session] != nil || m.asking[s.Session] != nil {
+		return
+	}
+	switch {
+	case errors.Is(s.Err, lease.ErrForeign):
+		m.onForeignLease(s.Session, e, s.Err, now)
+	case s.Err != nil:
+		// The next look may have an answer.
+	case s.Holder == m.set.Instance:
+		// A claim without an answer took it, or a leaseholder lost trust in it.
+		e.free()
+		e.own(now)
+		m.consider(s.Session, e, byScan, now)
+	case s.Holder != "":
+		m.noteHolder(s.Session, e, s.Holder, s.Remaining, now)
 		switch {
-		case errors.Is(s.Err, lease.ErrForeign):
-			m.onForeignLease(s.Session, e, s.Err, now)
-		case s.Err != nil:
-			// The next look may have an answer.
-		case s.Holder == m.set.Instance:
-			// A claim without an answer took it, or a leaseholder lost trust in it.
-			e.free()
-			e.own(now)
-			m.consider(s.Session, e, byScan, now)
-		case s.Holder != "":
-			m.noteHolder(s.Session, e, s.Holder, s.Remaining, now)
-			switch {
-			case e.mine:
-				m.wake(s.Session, e, m.nextTry(e, now), byTimer)
-			case e.abandoned(m.ttl(e), now) != "":
-				m.takeTurn(s.Session, e, m.rank(e), now) // as good as free
-			}
 		case e.mine:
-			m.consider(s.Session, e, byScan, now)
-		default:
-			// Free at a scan: the nodes before may have no room, so all take turns.
-			m.takeTurn(s.Session, e, m.rank(e), now)
+			m.wake(s.Session, e, m.nextTry(e, now), byTimer)
+		case e.abandoned(m.ttl(e), now) != "":
+			m.takeTurn(s.Session, e, m.rank(e), now) // as good as free
 		}
+	case e.mine:
+		m.consider(s.Session, e, byScan, now)
+	default:
+		// Free at a scan: the nodes before may have no room, so all take turns.
+		m.takeTurn(s.Session, e, m.rank(e), now)
 	}
 }

@@ -33,6 +33,8 @@ type desk struct {
 	now  time.Time
 	out  orders
 	next int // token
+	// peeks has the spec answer looks at this node's turn; else they find leases free.
+	peeks bool
 }
 
 func newDesk(change ...func(*Settings)) *desk {
@@ -95,20 +97,23 @@ func bad(id string, fingerprint uint64) document {
 	return document{id: id, fault: &fault{fingerprint: fingerprint, reason: "is not valid JSON"}}
 }
 
-// settle does what follows every message, and answers plans and the first look at
-// the leases, which finds all of them free.
+// settle does what follows every message, and answers plans, and looks at leases: the
+// first at all of them, and those at this node's turn, which find them free.
 func (d *desk) settle() {
 	d.m.onTime(d.now)
 	for {
 		o := d.m.take()
 		if !d.m.looked && len(o.look) > 0 {
-			var free []lease.Status
-			for _, id := range o.look {
-				free = append(free, lease.Status{Session: id})
-			}
-			d.m.onStatuses(free, d.now)
+			d.m.onStatuses(unleased(o.look), d.now)
 			d.m.onTime(d.now)
 			o.look = nil
+			d.keep(o)
+			o = d.m.take()
+		}
+		if !d.peeks && len(o.peek) > 0 {
+			d.m.onPeeked(unleased(o.peek), d.now)
+			d.m.onTime(d.now)
+			o.peek = nil
 			d.keep(o)
 			o = d.m.take()
 		}
@@ -121,12 +126,21 @@ func (d *desk) settle() {
 	}
 }
 
+func unleased(ids []string) []lease.Status {
+	var list []lease.Status
+	for _, id := range ids {
+		list = append(list, lease.Status{Session: id})
+	}
+	return list
+}
+
 func (d *desk) keep(o orders) {
 	d.out.claims = append(d.out.claims, o.claims...)
 	d.out.spawns = append(d.out.spawns, o.spawns...)
 	d.out.tells = append(d.out.tells, o.tells...)
 	d.out.back = append(d.out.back, o.back...)
 	d.out.look = append(d.out.look, o.look...)
+	d.out.peek = append(d.out.peek, o.peek...)
 	d.out.fetch = append(d.out.fetch, o.fetch...)
 	d.out.check = append(d.out.check, o.check...)
 	d.out.logs = append(d.out.logs, o.logs...)

@@ -65,6 +65,7 @@ type orders struct {
 	tells  []tell
 	back   []lease.Release // grants to give back, or state to forget
 	look   []string        // leases
+	peek   []string        // leases of sessions whose turn it is here
 	fetch  []string        // documents
 	check  []string        // heartbeats
 	list   bool            // all heartbeats

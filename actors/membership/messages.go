@@ -58,6 +58,7 @@ type (
 		sent     time.Time
 	}
 	looked  struct{ statuses []lease.Status }
+	peeked  struct{ statuses []lease.Status }
 	planned struct {
 		in     *planInput
 		owners []int32
@@ -78,4 +79,5 @@ func (*refetch) isMessage()     {}
 func (*relist) isMessage()      {}
 func (*claimed) isMessage()     {}
 func (*looked) isMessage()      {}
+func (*peeked) isMessage()      {}
 func (*planned) isMessage()     {}

@@ -97,7 +97,10 @@ func (w *model) settle() {
 		})
 	}
 	for _, id := range o.look {
-		w.requests = append(w.requests, func() { w.look(id) })
+		w.requests = append(w.requests, func() { w.look(id, w.m.onStatuses) })
+	}
+	for _, id := range o.peek {
+		w.requests = append(w.requests, func() { w.look(id, w.m.onPeeked) })
 	}
 	for _, id := range o.fetch {
 		w.fetch(id)
@@ -184,10 +187,10 @@ func (w *model) event(e redisevents.Event) {
 	}
 }
 
-func (w *model) look(id string) {
+func (w *model) look(id string, answer func([]lease.Status, time.Time)) {
 	h := w.lease(id)
 	s := lease.Status{Session: id, Holder: h.holder, Remaining: h.until.Sub(w.now)}
-	w.answers = append(w.answers, func() { w.m.onStatuses([]lease.Status{s}, w.now) })
+	w.answers = append(w.answers, func() { answer([]lease.Status{s}, w.now) })
 }
 
 func (w *model) document(id string) document {

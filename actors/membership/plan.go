@@ -105,7 +105,7 @@ func (m *machine) holder(id string, e *entry, now time.Time) string {
 		return "" // a lease that does not run out is seen, and nobody has taken it over
 	}
 	taken := e.freedAt.IsZero() || !now.Before(later(e.ownedAt, e.freedAt).Add(settle))
-	if m.ready && e.owner != "" && !e.mine && m.fleet.lives(e.owner) && taken {
+	if m.ready && e.owner != "" && !e.mine && m.fleet.lives(e.owner) && taken && !m.othersBarred(e, now) {
 		return e.owner
 	}
 	return ""
@@ -130,7 +130,7 @@ func (m *machine) onPlan(in *planInput, owners []int32, now time.Time) {
 		switch {
 		case e.mine && m.ready:
 			m.consider(id, e, byPlan, now)
-		case isNew && m.arrivals.count <= burstSize:
+		case isNew:
 			// The other may have read new documents in another order, and plan otherwise.
 			m.fallBack(id, e, now)
 		}

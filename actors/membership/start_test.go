@@ -44,6 +44,6 @@ var _ = Describe("nodes that start together", func() {
 		}
 		Expect(claimed).To(Equal(map[bool]int{true: 10}))
 		m.onTime(now.Add(settle + 2*rankDelay))
-		Expect(m.take().claims).To(HaveLen(20))
+		Expect(m.take().peek).To(HaveLen(20))
 	})
 })
