@@ -90,7 +90,7 @@ func flag(is bool) float64 {
 
 // fleetGauges are about the fleet as this node knows it.
 func fleetGauges() []gauge {
-	states := describe("sessions", "Session documents, by what this node knows of them. owned: by this node; elsewhere: by another; "+
+	states := describe("sessions", "Session documents, by what this node knows of them. ok, failing: its own, by their last poll; elsewhere: another's; "+
 		"unleased: found free by the last look at the lease; paused, external, invalid: polled by no node.", "state")
 	state := func(name string, get func(reading) int) gauge {
 		return gauge{
@@ -100,7 +100,8 @@ func fleetGauges() []gauge {
 	}
 	return []gauge{
 		value("members", "Nodes that live, this one included.", func(r reading) float64 { return float64(r.node.Members) }),
-		state("owned", func(r reading) int { return r.node.Known.Owned }),
+		state("ok", func(r reading) int { return max(0, r.node.Known.Owned-r.node.Failing) }),
+		state("failing", func(r reading) int { return min(r.node.Failing, r.node.Known.Owned) }),
 		state("elsewhere", func(r reading) int { return r.node.Known.Elsewhere }),
 		state("unleased", func(r reading) int { return r.node.Known.Unleased }),
 		state("paused", func(r reading) int { return r.node.Known.Paused }),

@@ -57,7 +57,7 @@ func expect(t *testing.T, m *Metrics, want map[string]float64) {
 func TestANodeIsReadWhenItIsAsked(t *testing.T) {
 	m := New(Build{})
 	s := still{
-		Leases: 3, Ideal: 4, Members: 2, Validity: 18 * time.Second, InFlight: 1, Concurrency: 256, Overdue: 5, Actors: 9, Restarts: 1, Fresh: true,
+		Leases: 3, Ideal: 4, Members: 2, Validity: 18 * time.Second, InFlight: 1, Concurrency: 256, Overdue: 5, Failing: 1, Actors: 9, Restarts: 1, Fresh: true,
 		Known:  membership.Known{Owned: 3, Elsewhere: 10, Unleased: 2, Paused: 4, External: 6, Invalid: 7, Free: 90 * time.Second},
 		Events: redisevents.Status{Healthy: true, Queued: 8},
 	}
@@ -65,7 +65,7 @@ func TestANodeIsReadWhenItIsAsked(t *testing.T) {
 	expect(t, m, map[string]float64{
 		"leases_owned": 3, "leases_ideal": 4, "members": 2, "lease_validity_shortest_seconds": 18,
 		"polls_in_flight": 1, "polls_in_flight_limit": 256, "sessions_overdue": 5, "actors": 9, "actor_restarts_total": 1, "heartbeat_fresh": 1,
-		"sessions{state=owned}": 3, "sessions{state=elsewhere}": 10, "sessions{state=unleased}": 2, "sessions{state=paused}": 4,
+		"sessions{state=ok}": 2, "sessions{state=failing}": 1, "sessions{state=elsewhere}": 10, "sessions{state=unleased}": 2, "sessions{state=paused}": 4,
 		"sessions{state=external}": 6, "sessions{state=invalid}": 7, "session_unleased_seconds_total": 90,
 		"session_unleased_longest_seconds": 0, "events_healthy": 1, "events_queued": 8,
 	})

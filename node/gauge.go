@@ -39,6 +39,9 @@ func (n *Node) noteKnown(k membership.Known) { n.gauges.known.Store(&k) }
 type Stats struct {
 	// Leases is how many sessions the node holds, Ideal how many it should by its plan.
 	Leases, Ideal int
+	// Failing is how many of its sessions failed when this node polled them last; it needs
+	// a Gauge.
+	Failing int
 	// Validity is the least trust that is left in a lease of the node; zero without any.
 	Validity time.Duration
 	// Members is how many nodes live, this one included.
@@ -62,6 +65,7 @@ func (n *Node) Stats() Stats {
 	s := Stats{
 		Leases: n.Leases(), Members: max(1, int(n.gauges.members.Load())),
 		InFlight: n.flights.Len(), Concurrency: n.cfg.Concurrency,
+		Failing: n.failing.Living(),
 		Overdue: int(n.gauges.overdue.Load()),
 		Events:  n.listener.Status(),
 		Actors:  n.actors(), Restarts: max(0, int(n.gauges.pairs.Load())-1),

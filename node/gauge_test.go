@@ -2,7 +2,10 @@ package node_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -42,6 +45,43 @@ var _ = Describe("what a node tells of itself", func() {
 				g.Expect(s.Actors).To(BeNumerically(">=", 3+2*s.Leases), "root, renewer, membership, and two for each lease")
 			}
 			g.Expect(owned).To(Equal(9))
+		})
+	})
+
+	It("is how many of its sessions failed when it polled them last", func() {
+		bubble.Run(func(g Gomega) {
+			f := nodetest.New(g)
+			defer f.Stop()
+			f.PutMany(8, 10*time.Second) // s0 to s7: four each
+			bad := []string{"s0", "s1", "s2", "s3", "s4"}
+			var mended atomic.Bool
+			failing := func(c *node.Config) {
+				c.Poll = func(_ context.Context, j poller.Job) poller.Outcome {
+					if slices.Contains(bad, j.Session.ID) && !mended.Load() {
+						return poller.Outcome{Class: "timeout", Err: errors.New("no answer")}
+					}
+					return poller.Outcome{OK: true, Class: poller.Success}
+				}
+			}
+			a, b := f.Start(gauged, failing), f.Start(gauged, failing)
+			bubble.Sleep(35 * time.Second)
+			of := func(m *nodetest.Member) int {
+				s := m.Stats()
+				g.Expect(s.Failing).To(BeNumerically("<=", s.Leases))
+				return s.Failing
+			}
+			g.Expect(of(a) + of(b)).To(Equal(5))
+			g.Expect(of(b)).To(BeNumerically(">", 0))
+			f.Put(bad[0], `{"url":"http://x/","interval":"10s","paused":true}`)
+			bubble.Sleep(2 * time.Second)
+			g.Expect(of(a)+of(b)).To(Equal(4), "what is paused fails no more")
+			g.Expect(b.Drain()).To(Succeed())
+			bubble.Sleep(35 * time.Second)
+			g.Expect(of(b)).To(BeZero(), "it has none any more")
+			g.Expect(of(a)).To(Equal(4), "they fail at their next owner")
+			mended.Store(true)
+			bubble.Sleep(35 * time.Second)
+			g.Expect(of(a)).To(BeZero())
 		})
 	})
 

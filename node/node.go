@@ -32,6 +32,7 @@ type Node struct {
 	tree     *supervisor.Running
 
 	flights *cell.Set // polls
+	failing *cell.Set // leases of sessions whose last poll failed; nil without a Gauge
 	cells   *cell.Set // leases
 	gauges  gauges
 
@@ -52,6 +53,9 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	n := &Node{
 		cfg: cfg, ctx: ctx, cancel: cancel, failed: make(chan error, 1), left: make(chan struct{}),
 		flights: cell.NewSet(), cells: cell.NewSet(),
+	}
+	if cfg.Gauge != nil {
+		n.failing = cell.NewSet()
 	}
 	n.makeParts()
 

@@ -34,6 +34,7 @@ func (n *Node) lookForOverdue() {
 			return
 		case <-ticks.C:
 			n.gauges.overdue.Store(int64(o.round(n)))
+			n.failing.Living() // what has ended is kept no longer, whether or not anybody asks
 		}
 	}
 }

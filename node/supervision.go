@@ -55,7 +55,8 @@ func (n *Node) membership() func(renewals *actor.PID) *actor.Props {
 	gate := semaphore.NewWeighted(int64(n.cfg.Concurrency))
 	deps := &poller.Deps{
 		Ledger: n.store, Question: func() int64 { return n.questions.Add(1) }, Poll: n.cfg.Poll,
-		Gate: gate, Hosts: n.cfg.Hosts, Results: n.cfg.Results, Flights: n.flights, Log: n.cfg.Log, Report: n.report,
+		Gate: gate, Hosts: n.cfg.Hosts, Results: n.cfg.Results,
+		Flights: n.flights, Failing: n.failing, Log: n.cfg.Log, Report: n.report,
 	}
 	props := func(c poller.Config) *actor.Props { return poller.Props(deps, c) }
 	if n.cfg.Watcher != nil {

@@ -217,9 +217,11 @@ func (a attempt) log(o Outcome, r lease.Result, before int, spoken bool) {
 			Session: g.Session, Version: int64(g.Token), Duration: r.Duration, Status: o.Status, Trace: o.Trace,
 		})
 		if before > 0 {
+			a.deps.Failing.Remove(a.cell)
 			a.deps.Log.Emit(eventlog.PollRecovered{Session: g.Session, Version: int64(g.Token), Failures: before})
 		}
 	default:
+		a.deps.Failing.Add(a.cell)
 		a.deps.Log.Emit(eventlog.PollFailed{
 			Session: g.Session, Version: int64(g.Token), Class: o.Class, Err: o.Err,
 			Duration: r.Duration, Failures: r.Failures, Repeat: before > 0, Trace: o.Trace,

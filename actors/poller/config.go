@@ -77,6 +77,9 @@ type Deps struct {
 	Results *results.Hub
 	// Flights has the cells under which polls are in flight. It may be nil.
 	Flights *cell.Set
+	// Failing gets the cells whose last poll failed, and loses them when one succeeds, not
+	// when they end. It may be nil.
+	Failing *cell.Set
 	Log     *eventlog.Log
 	// Report hears of panics. It may be nil.
 	Report func(tree.Failure)

@@ -45,6 +45,21 @@ func (s *Set) Len() int {
 	return len(s.cells)
 }
 
+// Living counts the cells that have not ended, and lets the others go.
+func (s *Set) Living() int {
+	if s == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.cells {
+		if c.ctx.Err() != nil {
+			delete(s.cells, c)
+		}
+	}
+	return len(s.cells)
+}
+
 // Shortest returns the least trust that is left in a cell that has not ended. It is
 // false where there is none.
 func (s *Set) Shortest(now time.Time) (left time.Duration, ok bool) {

@@ -52,6 +52,24 @@ var _ = Describe("a set of cells", func() {
 		})
 	})
 
+	It("counts the cells that live, and keeps no others", func() {
+		bubble.Run(func(g Gomega) {
+			s := cell.NewSet()
+			lives, killed, expires := until(time.Hour), until(time.Hour), until(time.Second)
+			for _, c := range []*cell.Cell{lives, killed, expires, lives} {
+				s.Add(c)
+			}
+			g.Expect(s.Living()).To(Equal(3))
+			killed.Kill(errRefused)
+			bubble.Sleep(2 * time.Second)
+			g.Expect(s.Len()).To(Equal(3), "nobody has looked")
+			g.Expect(s.Living()).To(Equal(1))
+			g.Expect(s.Len()).To(Equal(1))
+			lives.Kill(errRefused)
+			g.Expect((*cell.Set)(nil).Living()).To(BeZero())
+		})
+	})
+
 	It("that is nil holds nothing", func() {
 		bubble.Run(func(g Gomega) {
 			var s *cell.Set
