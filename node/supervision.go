@@ -58,9 +58,9 @@ func (n *Node) membership() func(renewals *actor.PID) *actor.Props {
 		Gate: gate, Hosts: n.cfg.Hosts, Results: n.cfg.Results,
 		Flights: n.flights, Failing: n.failing, Log: n.cfg.Log, Report: n.report,
 	}
-	props := func(c poller.Config) *actor.Props { return poller.Props(deps, c) }
+	props := poller.Maker(deps)
 	if n.cfg.Watcher != nil {
-		props = tenure.Config{Watcher: n.cfg.Watcher, Poller: props, Report: n.report}.Props
+		props = tenure.Maker(tenure.Config{Watcher: n.cfg.Watcher, Poller: props, Report: n.report})
 	}
 	return func(renewals *actor.PID) *actor.Props { return n.planner(renewals, props) }
 }
@@ -70,7 +70,7 @@ func (n *Node) planner(renewals *actor.PID, child func(poller.Config) *actor.Pro
 	cfg := membership.Config{
 		Settings: n.settings(),
 		Context:  n.ctx, Store: n.store, Members: n.store, Source: n.store, Events: n.listener,
-		Holder:  func(c leaseholder.Config) *actor.Props { return leaseholder.Props(holders, c) },
+		Holder:  leaseholder.Maker(holders),
 		Renewer: renewals, Log: n.cfg.Log, Report: n.report,
 		Owned: n.own, Planned: n.notePlan, Living: n.noteMembers,
 	}
@@ -84,9 +84,9 @@ func (n *Node) keeper(renewals *actor.PID) *actor.Props {
 	return keeper.Props(keeper.Config{
 		Context: n.ctx, Holder: n.cfg.Instance, TTL: n.cfg.LeaseTTL, Margin: n.cfg.Margin,
 		Store: n.store, Requests: n.cfg.Requests, Events: n.listener,
-		Leaseholder: func(c leaseholder.Config, opened func(*tenure.Tenure)) *actor.Props {
-			t := tenure.Config{Watcher: n.cfg.Watcher, Opened: opened, Report: n.report}
-			return leaseholder.Props(n.holders(renewals, t.Props), c)
+		Leaseholders: func(opened func(*tenure.Tenure)) func(leaseholder.Config) *actor.Props {
+			tenures := tenure.Maker(tenure.Config{Watcher: n.cfg.Watcher, Opened: opened, Report: n.report})
+			return leaseholder.Maker(n.holders(renewals, tenures))
 		},
 		Renewer: renewals, Owned: n.own, Log: n.cfg.Log, Report: n.report,
 	})

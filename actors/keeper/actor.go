@@ -13,6 +13,7 @@ import (
 	"leasehold/actors/tenure"
 	"leasehold/actors/tree"
 	"leasehold/lease"
+	"leasehold/session"
 )
 
 // keeperActor translates messages into events of the machine, and its orders into
@@ -22,6 +23,7 @@ type keeperActor struct {
 	machine *machine
 
 	brood    *leaseholder.Brood
+	holder   func(leaseholder.Config) *actor.Props
 	stopping bool
 	drained  bool // was reported
 	owned    int  // as reported
@@ -31,8 +33,7 @@ type keeperActor struct {
 func (k *keeperActor) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
-		k.brood = leaseholder.NewBrood()
-		k.pull() // what is queued was announced to the keeper before this one
+		k.start(c)
 	case *actor.Stopping:
 		k.stopping = true // a child made now would never be stopped
 	case *actor.Stopped:
@@ -47,7 +48,7 @@ func (k *keeperActor) Receive(c actor.Context) {
 	case *claimed:
 		k.machine.onOutcomes(m.outcomes, m.sent, time.Now())
 	case *opened:
-		k.machine.onOpened(m.id, m.tenure)
+		k.machine.onOpened(k.machine.leaseholder(m.tenure.Cell().Grant()), m.tenure)
 	case *membership.EventsReady:
 		k.pull()
 	case *membership.Drain:
@@ -58,6 +59,13 @@ func (k *keeperActor) Receive(c actor.Context) {
 	if !k.stopping {
 		k.carryOut(c)
 	}
+}
+
+func (k *keeperActor) start(c actor.Context) {
+	k.brood = leaseholder.NewBrood()
+	self := tree.Self(c)
+	k.holder = k.cfg.Leaseholders(func(t *tenure.Tenure) { self.Send(&opened{tenure: t}) })
+	k.pull() // what is queued was announced to the keeper before this one
 }
 
 // pull takes in what is queued. Events go first: one may say that Redis forgot.
@@ -122,8 +130,6 @@ func (k *keeperActor) claim(c actor.Context, claims []lease.Claim) {
 
 // spawn makes a leaseholder.
 func (k *keeperActor) spawn(c actor.Context, s spawn) {
-	self, id := tree.Self(c), s.id
-	s.cfg.Session.ID = s.cfg.Term.Session
-	props := k.cfg.Leaseholder(s.cfg, func(t *tenure.Tenure) { self.Send(&opened{id: id, tenure: t}) })
-	k.brood.Spawn(c, props, s.cfg.Term.Grant, id)
+	s.cfg.Session = &session.Session{ID: s.cfg.Term.Session}
+	k.brood.Spawn(c, k.holder(s.cfg), s.cfg.Term.Grant, s.id)
 }

@@ -25,9 +25,9 @@ type Config struct {
 	// Requests and Events announce themselves by membership.EventsReady.
 	Requests Requests
 	Events   membership.Events
-	// Leaseholder makes the props of a leaseholder whose child is a tenure, with opened
-	// as its hook.
-	Leaseholder func(c leaseholder.Config, opened func(*tenure.Tenure)) *actor.Props
+	// Leaseholders returns what makes the props of leaseholders whose children are
+	// tenures, with opened as their hook.
+	Leaseholders func(opened func(*tenure.Tenure)) func(leaseholder.Config) *actor.Props
 	// Renewer gets the messages of package renewer.
 	Renewer *actor.PID
 	// Owned hears how many leases there are, on each change. It must not block.

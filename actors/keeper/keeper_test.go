@@ -70,8 +70,10 @@ var _ = Describe("a keeper that fails, or whose leaseholder does", func() {
 			pid := parent.Spawn(Props(Config{
 				Context: context.Background(), Holder: "me", TTL: ttl, Margin: margin,
 				Store: d, Requests: d, Events: d, Renewer: renewals.PID(), Owned: func(int) {},
-				Leaseholder: func(leaseholder.Config, func(*tenure.Tenure)) *actor.Props {
-					return tree.Props(func() actor.Actor { return crash{} }, s.Report)
+				Leaseholders: func(func(*tenure.Tenure)) func(leaseholder.Config) *actor.Props {
+					return func(leaseholder.Config) *actor.Props {
+						return tree.Props(func() actor.Actor { return crash{} }, s.Report)
+					}
 				},
 				Log: s.Log, Report: s.Report,
 			}), "keeper")

@@ -203,6 +203,15 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, sent, now time.Time) {
 	})
 }
 
+// leaseholder is the number of the one that has a grant; zero, which is no number, if
+// none has it any more.
+func (m *machine) leaseholder(g lease.Grant) uint64 {
+	if e, ok := m.entries[g.Session]; ok && e.token == g.Token {
+		return e.id
+	}
+	return 0
+}
+
 // onOpened answers who asked for a lease that can be seen to be ours now.
 func (m *machine) onOpened(id uint64, t *tenure.Tenure) {
 	e, ok := m.entries[m.sessions[id]]

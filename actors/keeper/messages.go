@@ -64,8 +64,5 @@ type (
 		sent     time.Time
 	}
 	// opened says that the watcher knows a leaseholder's tenure.
-	opened struct {
-		id     uint64
-		tenure *tenure.Tenure
-	}
+	opened struct{ tenure *tenure.Tenure }
 )

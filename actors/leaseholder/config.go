@@ -34,15 +34,14 @@ type Deps struct {
 type Config struct {
 	Term    lease.Term
 	TTL     time.Duration
-	Session session.Session
+	Session *session.Session
 	// First is how long the first slot is away.
 	First time.Duration
 }
 
-// Props returns the props of a leaseholder. Its parent gets Ended, and has to stop
-// it then.
-func Props(deps *Deps, cfg Config) *actor.Props {
-	return tree.Props(func() actor.Actor {
-		return &holderActor{deps: deps, cfg: cfg}
-	}, deps.Report)
+// Maker returns what makes the props of a leaseholder, for one spawn each. The
+// leaseholder's parent gets Ended, and has to stop it then.
+func Maker(deps *Deps) func(Config) *actor.Props {
+	kind := tree.NewKind(deps.Report)
+	return func(cfg Config) *actor.Props { return kind.Props(&holderActor{deps: deps, cfg: cfg}) }
 }

@@ -30,8 +30,8 @@ const (
 
 func grant() lease.Grant { return lease.Grant{Session: "s", Holder: "n1", Token: 7} }
 
-func doc() session.Session {
-	return session.Session{ID: "s", Interval: 10 * time.Second, Timeout: 5 * time.Second, OnFailure: session.Keep}
+func doc() *session.Session {
+	return &session.Session{ID: "s", Interval: 10 * time.Second, Timeout: 5 * time.Second, OnFailure: session.Keep}
 }
 
 // idle is a poller that records what it is told and ends when the spec lets it.
@@ -91,7 +91,7 @@ func run(f func(g Gomega, b *bench)) {
 				return tree.Props(func() actor.Actor { return b }, b.system.Report)
 			},
 		}
-		b.pid = b.parent.Spawn(leaseholder.Props(deps, config()), "s.7.1")
+		b.pid = b.parent.Spawn(leaseholder.Maker(deps)(config()), "s.7.1")
 		bubble.Sleep(0)
 		f(g, b)
 	})
@@ -357,7 +357,7 @@ var _ = Describe("the report of a leaseholder's end", func() {
 			}
 			cfg := config()
 			cfg.Term.TrustedUntil = time.Now().Add(time.Second)
-			parent.Spawn(leaseholder.Props(deps, cfg), "s.7.1")
+			parent.Spawn(leaseholder.Maker(deps)(cfg), "s.7.1")
 			parent.Do(func(actor.Context) { time.Sleep(2 * time.Second) }) // the end comes meanwhile
 			bubble.Sleep(0)
 			g.Expect(parent.Kinds()).To(Equal([]string{"Ended", "Terminated"}))
@@ -407,11 +407,11 @@ var _ = Describe("leaseholder, renewer and poller together", func() {
 			}), "renewer")
 			deps := &leaseholder.Deps{
 				Context: context.Background(), Renewer: renew, Log: system.Log,
-				Poller: func(c poller.Config) *actor.Props { return poller.Props(pollers, c) },
+				Poller: poller.Maker(pollers),
 			}
 			cfg := config()
 			cfg.Session.Timeout = time.Hour
-			parent.Spawn(leaseholder.Props(deps, cfg), "s.7.1")
+			parent.Spawn(leaseholder.Maker(deps)(cfg), "s.7.1")
 			bubble.Sleep(ttl - margin)
 			g.Expect(canceledAt).To(Receive(Equal(ttl - margin)))
 			g.Expect(parent.Kinds()).To(Equal([]string{"Ended", "Terminated"}))

@@ -37,7 +37,7 @@ type Abort struct{}
 
 // Update gives the leaseholder a changed document, and the TTL that it asks for.
 type Update struct {
-	Session session.Session
+	Session *session.Session
 	TTL     time.Duration
 }
 

@@ -173,7 +173,7 @@ func decode(d session.Document, defaults session.Defaults, check func(string) er
 	if err != nil {
 		return bad(err)
 	}
-	doc.session = s
+	doc.session = &s
 	return doc
 }
 

@@ -74,7 +74,7 @@ func doc(id string, change ...func(*session.Session)) document {
 	for _, c := range change {
 		c(&s)
 	}
-	return document{id: id, session: s}
+	return document{id: id, session: &s}
 }
 
 func docs(ids ...string) []document {

@@ -12,7 +12,7 @@ import (
 type document struct {
 	id      string
 	absent  bool
-	session session.Session
+	session *session.Session
 	fault   *fault // set when the document can't be used
 	// unchanged is set for what the scan before found with this fingerprint already.
 	unchanged   bool
@@ -153,7 +153,7 @@ func (m *machine) onInvalid(d document, read, now time.Time) bool {
 	return true
 }
 
-func (m *machine) onValid(s session.Session, read, now time.Time) bool {
+func (m *machine) onValid(s *session.Session, read, now time.Time) bool {
 	e, ok := m.entries[s.ID]
 	switch {
 	case !ok:

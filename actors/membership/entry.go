@@ -10,7 +10,7 @@ import (
 
 // entry is what this node knows of one session.
 type entry struct {
-	session session.Session
+	session *session.Session
 	name    planner.Name
 	read    time.Time // when its document was read that counts
 	since   time.Time // when it was first known as one to poll
@@ -53,7 +53,7 @@ type entry struct {
 	doubtUntil time.Time
 }
 
-func newEntry(s session.Session, read time.Time) *entry {
+func newEntry(s *session.Session, read time.Time) *entry {
 	return &entry{session: s, name: planner.NewName(s.ID), read: read, since: read}
 }
 

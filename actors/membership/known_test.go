@@ -29,7 +29,7 @@ var _ = Describe("what a node knows of unleased sessions", func() {
 		v = &coverage{}
 		m = &machine{entries: make(map[string]*entry), held: make(map[string]*child), children: make(map[uint64]*child)}
 		for i, id := range []string{"early", "late"} {
-			m.entries[id] = newEntry(session.Session{ID: id, Kind: session.HTTP}, at(10*i))
+			m.entries[id] = newEntry(&session.Session{ID: id, Kind: session.HTTP}, at(10*i))
 		}
 	})
 
@@ -54,8 +54,8 @@ var _ = Describe("what a node knows of unleased sessions", func() {
 		for _, ends := range []func(){
 			func() { m.held["early"] = &child{} },
 			func() { m.entries["early"].holder = peer },
-			func() { m.entries["early"].session.Paused = true },
-			func() { m.entries["early"].session.Kind = session.External },
+			func() { m.entries["early"].session = &session.Session{ID: "early", Kind: session.HTTP, Paused: true} },
+			func() { m.entries["early"].session = &session.Session{ID: "early", Kind: session.External} },
 			func() { delete(m.entries, "early") },
 		} {
 			before, kept := *m.entries["early"], m.entries["early"]

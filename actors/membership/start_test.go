@@ -26,7 +26,7 @@ var _ = Describe("nodes that start together", func() {
 		var free []lease.Status
 		for i := range 30 {
 			id := fmt.Sprint("s", i)
-			found = append(found, document{id: id, session: session.Session{ID: id, Kind: session.HTTP, Interval: time.Second}})
+			found = append(found, document{id: id, session: &session.Session{ID: id, Kind: session.HTTP, Interval: time.Second}})
 			free = append(free, lease.Status{Session: id})
 		}
 		m.onScan(found, now, now)

@@ -37,7 +37,7 @@ const (
 type attempt struct {
 	deps    *Deps
 	cell    *cell.Cell
-	session session.Session
+	session *session.Session
 	// name and question are what lease.Slot says.
 	name, question int64
 }
@@ -136,7 +136,7 @@ func (a attempt) poll(ctx context.Context, late time.Duration) (o Outcome) {
 	}
 	a.deps.Flights.Add(a.cell)
 	defer a.deps.Flights.Remove(a.cell)
-	return a.deps.Poll(ctx, Job{Session: a.session, Grant: a.grant(), Attempt: a.name, Delay: late})
+	return a.deps.Poll(ctx, Job{Session: *a.session, Grant: a.grant(), Attempt: a.name, Delay: late})
 }
 
 // result computes when the session is due again.

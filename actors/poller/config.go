@@ -88,16 +88,18 @@ type Deps struct {
 // Config is one poller's own.
 type Config struct {
 	Cell    *cell.Cell
-	Session session.Session
+	Session *session.Session
 	// First is how long the first slot is away; zero means at once.
 	First time.Duration
 }
 
-// Props returns the props of a poller. Its parent gets Failed messages.
-func Props(deps *Deps, cfg Config) *actor.Props {
-	return tree.Props(func() actor.Actor {
-		return &pollerActor{
+// Maker returns what makes the props of a poller, for one spawn each. The poller's parent
+// gets Failed messages.
+func Maker(deps *Deps) func(Config) *actor.Props {
+	kind := tree.NewKind(deps.Report)
+	return func(cfg Config) *actor.Props {
+		return kind.Props(&pollerActor{
 			deps: deps, cell: cfg.Cell, first: cfg.First, machine: machine{session: cfg.Session},
-		}
-	}, deps.Report)
+		})
+	}
 }

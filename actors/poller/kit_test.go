@@ -133,8 +133,8 @@ type bench struct {
 	began  time.Time
 }
 
-func doc() session.Session {
-	return session.Session{ID: "s", Kind: session.HTTP, Interval: interval, Timeout: 5 * time.Second, OnFailure: session.Keep}
+func doc() *session.Session {
+	return &session.Session{ID: "s", Kind: session.HTTP, Interval: interval, Timeout: 5 * time.Second, OnFailure: session.Keep}
 }
 
 // newBench prepares a poller whose cell is trusted for an hour.
@@ -155,8 +155,8 @@ func (*bench) newCell(d time.Duration) *cell.Cell {
 	})
 }
 
-func (b *bench) start(s session.Session, first time.Duration) {
-	b.pid = b.parent.Spawn(poller.Props(b.deps, poller.Config{Cell: b.cell, Session: s, First: first}), "poller")
+func (b *bench) start(s *session.Session, first time.Duration) {
+	b.pid = b.parent.Spawn(poller.Maker(b.deps)(poller.Config{Cell: b.cell, Session: s, First: first}), "poller")
 	bubble.Sleep(0)
 }
 

@@ -8,7 +8,7 @@ import (
 
 // machine decides what a poller does next. It knows no clock, no actor, no I/O.
 type machine struct {
-	session  session.Session
+	session  *session.Session
 	running  bool
 	blocked  bool // waits for the cell to be usable
 	stopping bool
@@ -60,7 +60,7 @@ func (m *machine) onResume(usable bool) effect {
 // onUpdate takes a changed document. With another interval the due time is
 // another, which Redis computes when asked. An attempt under way has the old document:
 // it must not wait for the gate with it, nor for an answer longer than the new one says.
-func (m *machine) onUpdate(s session.Session, usable bool) effect {
+func (m *machine) onUpdate(s *session.Session, usable bool) effect {
 	was := m.session
 	m.session = s
 	ask := s.Interval != was.Interval

@@ -16,8 +16,8 @@ const (
 	rest  = 7 * time.Second // what an attempt says of the next slot
 )
 
-func doc(interval time.Duration, onFailure session.OnFailure) session.Session {
-	return session.Session{ID: "s", Interval: interval, OnFailure: onFailure}
+func doc(interval time.Duration, onFailure session.OnFailure) *session.Session {
+	return &session.Session{ID: "s", Interval: interval, OnFailure: onFailure}
 }
 
 // The states of a machine, each as it is reached.

@@ -13,7 +13,7 @@ type Message interface{ isMessage() }
 
 // Update gives the poller a changed document. It holds from the next poll on; a shorter
 // timeout also ends the one in flight, counted anew, and the session is polled again.
-type Update struct{ Session session.Session }
+type Update struct{ Session *session.Session }
 
 // Resume says that the lease cell may be usable again.
 type Resume struct{}

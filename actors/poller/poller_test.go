@@ -24,7 +24,7 @@ var _ = Describe("a poller", func() {
 			bubble.Sleep(1)
 			g.Expect(b.at(b.stub.see().polls)).To(Equal(seconds(3)))
 			g.Expect(b.stub.see().jobs[0].Grant).To(Equal(lease.Grant{Session: "s", Holder: "n1", Token: 7}))
-			g.Expect(b.stub.see().jobs[0].Session).To(Equal(doc()))
+			g.Expect(b.stub.see().jobs[0].Session).To(Equal(*doc()))
 			g.Expect(b.stub.see().slots[0].Interval).To(Equal(interval))
 			g.Expect(b.stub.see().slots[0].Bound).To(BeNumerically(">", 5*time.Second), "the poll's own timeout comes first")
 		})
@@ -416,6 +416,7 @@ var _ = Describe("a poller whose document changes", func() {
 			s.Interval = time.Hour
 			b.stub.poll = takes(time.Second)
 			b.start(s, 0)
+			s = doc()
 			s.Interval = 2 * time.Second
 			b.tell(&poller.Update{Session: s})
 			bubble.Sleep(time.Second)
@@ -448,6 +449,7 @@ var _ = Describe("a poller whose document changes", func() {
 			b.stub.poll = takes(time.Hour)
 			b.start(s, 0)
 			bubble.Sleep(4 * time.Second)
+			s = doc() // it is never changed once it is known
 			s.Timeout = 5 * time.Second
 			b.tell(&poller.Update{Session: s})
 			bubble.Sleep(5*time.Second - 1)
@@ -469,6 +471,7 @@ var _ = Describe("a poller whose document changes", func() {
 			b.stub.poll = takes(6 * time.Second)
 			b.start(s, 0)
 			bubble.Sleep(4 * time.Second)
+			s = doc()
 			s.Timeout = 8 * time.Second
 			b.tell(&poller.Update{Session: s})
 			bubble.Sleep(14 * time.Second)
@@ -502,7 +505,7 @@ var _ = Describe("many pollers", func() {
 			b.deps.Gate = semaphore.NewWeighted(3)
 			b.stub.poll = takes(time.Second)
 			for i := range 9 {
-				b.parent.Spawn(poller.Props(b.deps, poller.Config{Cell: b.cell, Session: doc()}), fmt.Sprint("poller", i))
+				b.parent.Spawn(poller.Maker(b.deps)(poller.Config{Cell: b.cell, Session: doc()}), fmt.Sprint("poller", i))
 			}
 			bubble.Sleep(2*time.Second + time.Millisecond)
 			g.Expect(b.stub.see().together).To(Equal(3))

@@ -13,7 +13,7 @@ type told struct{}
 
 // tenureActor's fields belong to the actor's goroutine.
 type tenureActor struct {
-	cfg    Config
+	cfg    *Config
 	poller poller.Config
 
 	tenure *Tenure

@@ -29,7 +29,7 @@ type Watcher interface {
 	Close(t *Tenure)
 }
 
-// Config is what a tenure needs.
+// Config is what tenures need.
 type Config struct {
 	Watcher Watcher
 	// Opened is called once the watcher knows the tenure, on the actor's goroutine.
@@ -40,9 +40,9 @@ type Config struct {
 	Report func(tree.Failure)
 }
 
-// Props returns the props of a tenure. It fits leaseholder.Deps.Poller.
-func (cfg Config) Props(p poller.Config) *actor.Props {
-	return tree.Props(func() actor.Actor {
-		return &tenureActor{cfg: cfg, poller: p}
-	}, cfg.Report)
+// Maker returns what makes the props of a tenure, for one spawn each. It fits
+// leaseholder.Deps.Poller.
+func Maker(cfg Config) func(poller.Config) *actor.Props {
+	kind := tree.NewKind(cfg.Report)
+	return func(p poller.Config) *actor.Props { return kind.Props(&tenureActor{cfg: &cfg, poller: p}) }
 }

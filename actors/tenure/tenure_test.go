@@ -107,7 +107,7 @@ func run(polling bool, f func(g Gomega, b *bench)) {
 				return tree.Props(func() actor.Actor { return b }, b.system.Report)
 			}
 		}
-		b.pid = b.parent.Spawn(cfg.Props(poller.Config{Cell: b.cell}), "tenure")
+		b.pid = b.parent.Spawn(tenure.Maker(cfg)(poller.Config{Cell: b.cell}), "tenure")
 		bubble.Sleep(0)
 		f(g, b)
 	})
@@ -193,7 +193,7 @@ var _ = Describe("a tenure of work that nobody polls", func() {
 var _ = Describe("a tenure with a poller", func() {
 	It("passes on what the leaseholder tells the poller, and back what that says", func() {
 		run(true, func(g Gomega, b *bench) {
-			update := &poller.Update{Session: session.Session{ID: "s"}}
+			update := &poller.Update{Session: &session.Session{ID: "s"}}
 			b.tell(update)
 			b.tell(&poller.Resume{})
 			b.tell(&poller.Failed{RetryIn: time.Second})
