@@ -156,6 +156,10 @@ var golden = []struct {
 		`{"level":"debug","event":"poll.started","endpoint_id":"s1","version":7,"delay_ms":12}`,
 	},
 	{
+		eventlog.PollStarted{Session: "s1", Version: 7, Delay: 2500 * time.Millisecond, Missed: 2},
+		`{"level":"debug","event":"poll.started","endpoint_id":"s1","version":7,"delay_ms":2500,"missed":2}`,
+	},
+	{
 		eventlog.PollStarted{Session: "s1", Version: 7, Delay: -1},
 		`{"level":"debug","event":"poll.started","endpoint_id":"s1","version":7}`,
 	},

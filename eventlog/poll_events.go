@@ -9,6 +9,9 @@ type PollStarted struct {
 	// Delay is how late the poll began after the slot that it serves; below zero when
 	// it serves none, or is the retry of a failed one.
 	Delay time.Duration
+	// Missed is how many slots after that one passed before the poll began: nobody polls
+	// for them any more.
+	Missed int
 }
 
 func (PollStarted) head() head { return head{Debug, "poll.started", "poll started"} }
@@ -17,6 +20,9 @@ func (e PollStarted) fields(l *line) {
 	l.grant(e.Session, e.Version)
 	if e.Delay >= 0 {
 		l.ms("delay_ms", e.Delay)
+	}
+	if e.Missed > 0 {
+		l.num("missed", int64(e.Missed))
 	}
 }
 

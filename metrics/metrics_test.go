@@ -105,6 +105,10 @@ func TestWhatEachEventCounts(t *testing.T) {
 		{eventlog.LeaseLost{Holder: "b-1"}, map[string]float64{"lease_losses_total{reason=taken}": 1}},
 		{eventlog.LeaseLost{}, map[string]float64{"lease_losses_total{reason=gone}": 1}},
 		{eventlog.PollStarted{Delay: -1}, map[string]float64{"polls_started_total": 1, "ownership_checks_total{result=owned}": 1}},
+		{eventlog.PollStarted{Delay: 2500 * time.Millisecond, Missed: 2}, map[string]float64{
+			"polls_started_total": 1, "ownership_checks_total{result=owned}": 1, "poll_delay_seconds_count": 1, "poll_delay_seconds_sum": 2.5,
+			"poll_slots_missed_total": 2,
+		}},
 		{eventlog.PollStarted{Delay: 250 * time.Millisecond}, map[string]float64{
 			"polls_started_total": 1, "ownership_checks_total{result=owned}": 1, "poll_delay_seconds_count": 1, "poll_delay_seconds_sum": .25,
 		}},

@@ -33,6 +33,7 @@ type pollMetrics struct {
 	allowed    prometheus.Counter
 	logged     prometheus.Counter
 	deferrals  prometheus.Counter
+	missed     prometheus.Counter
 	fenced     prometheus.Counter
 
 	tally tally
@@ -56,6 +57,9 @@ func (mk maker) polls() *pollMetrics {
 		logged: mk.counter("polls_logged_total", "Runs of the sample task, sessions of kind log."),
 		deferrals: mk.counter("poll_deferrals_total",
 			"Times that a session's polls began to wait for Redis, or that a result could not be recorded."),
+		missed: mk.counter("poll_slots_missed_total",
+			"Slots that passed without a poll, since the one before took too long, or Redis or the nodes were away. "+
+				"Counted when the session is polled again."),
 		fenced: mk.counter("results_fenced_total", "Results of an old lease that were refused."),
 	}
 	m.allowed = m.checks.of("owned")
@@ -69,6 +73,7 @@ func (m *pollMetrics) observe(e eventlog.Event) bool {
 	case eventlog.PollStarted:
 		m.started.Inc()
 		m.allowed.Inc()
+		m.missed.Add(float64(e.Missed))
 		if e.Delay >= 0 {
 			m.delay.Observe(seconds(e.Delay))
 			m.tally.late(e.Delay)

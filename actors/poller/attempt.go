@@ -104,9 +104,12 @@ func (a attempt) slot(bound time.Duration) lease.Slot {
 // heard.
 func (a attempt) work(poll context.Context, begun lease.Start, heard time.Time) *ran {
 	g := a.grant()
-	a.deps.Log.Emit(eventlog.PollStarted{Session: g.Session, Version: int64(g.Token), Delay: delay(begun)})
+	late := delay(begun)
+	a.deps.Log.Emit(eventlog.PollStarted{
+		Session: g.Session, Version: int64(g.Token), Delay: late, Missed: slotsMissed(a.session, begun, late),
+	})
 
-	outcome := a.poll(poll, delay(begun))
+	outcome := a.poll(poll, late)
 	took := time.Since(heard)
 	result := a.result(outcome, begun, begun.At.Add(took), took)
 	event := results.Encode(g, result)
@@ -205,6 +208,23 @@ func delay(s lease.Start) time.Duration {
 		return -1
 	}
 	return max(0, s.At.Sub(s.Due))
+}
+
+// slotsMissed is how many slots after the one that is served passed until the poll began so late
+// after it: they are not made up for.
+func slotsMissed(s *session.Session, begun lease.Start, late time.Duration) int {
+	const most = 1000
+	switch {
+	case late <= 0:
+		return 0
+	case s.Calendar == nil:
+		return int(late / s.Interval)
+	}
+	n := 0
+	for at := s.Calendar.Next(begun.Due); n < most && !at.IsZero() && !at.After(begun.At); at = s.Calendar.Next(at) {
+		n++
+	}
+	return n
 }
 
 func (a attempt) log(o Outcome, r lease.Result, before int, spoken bool) {

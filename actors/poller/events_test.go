@@ -10,6 +10,7 @@ import (
 	"leasehold/actors/poller"
 	"leasehold/internal/bubble"
 	"leasehold/lease"
+	"leasehold/schedule"
 )
 
 // What is counted is counted from events, so none may be missing.
@@ -99,6 +100,31 @@ var _ = Describe("the events of a poller", func() {
 				g.Expect(job.Delay).To(Equal(250 * time.Millisecond))
 			}
 		})
+	})
+
+	It("tell of the slots that nobody polled for", func() {
+		cron, err := schedule.ParseCalendar("*/5 * * * *", "UTC")
+		Expect(err).NotTo(HaveOccurred())
+		noon := time.Date(2030, time.May, 1, 12, 0, 0, 0, time.UTC)
+		for late, want := range map[time.Duration][2]string{ // with the interval of 10 s, and with the calendar
+			0:                {`"delay_ms":0}`, `"delay_ms":0}`},
+			9 * time.Second:  {`"delay_ms":9000}`, `"delay_ms":9000}`},
+			25 * time.Second: {`"missed":2}`, `"delay_ms":25000}`},
+			11 * time.Minute: {`"missed":66}`, `"missed":2}`},
+		} {
+			for i, calendar := range []*schedule.Calendar{nil, cron} {
+				run(func(g Gomega, b *bench) {
+					b.stub.begin = func(lease.Slot) (lease.Start, error) {
+						return lease.Start{At: noon.Add(late), Due: noon}, nil
+					}
+					s := doc()
+					s.Calendar = calendar
+					b.start(s, 0)
+					bubble.Sleep(time.Second)
+					g.Expect(b.system.Events("poll.started")).To(ConsistOf(ContainSubstring(want[i])), "%s late", late)
+				})
+			}
+		}
 	})
 
 	It("tell of a poll that its lease ended, whatever it brought", func() {

@@ -96,10 +96,10 @@ type soak struct {
 func (s *soak) begin() {
 	s.t.Helper()
 	s.ids = s.putMany(soakSessions)
-	s.stir()
 	s.keepers = s.start("a", "b")
 	s.others = s.start("c", "d", "e")
 	s.balanced()
+	s.stir()
 }
 
 // stir makes of all that is not stable what churn makes of it in the end, so that the
