@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"leasehold/lease"
 	"leasehold/redisinfo"
 )
@@ -34,15 +32,16 @@ func (s *Store) Acquire(ctx context.Context, holder string, claims []lease.Claim
 		who := s.askWho()
 
 		return s.run(ctx, from, to, build, func(c *call, from, to int) {
-			list, err := c.list(to - from)
+			list, err := c.list((to - from) * outcomeParts)
+			server := runID(who)
 			for i := from; i < to; i++ {
-				out[i] = lease.Outcome{Session: claims[i].Session, Server: runID(who)}
+				out[i] = lease.Outcome{Session: claims[i].Session, Server: server}
 				if err != nil {
 					out[i].Err = wrap(err)
 
 					continue
 				}
-				s.readOutcome(&out[i], list[i-from])
+				s.readOutcome(&out[i], list[(i-from)*outcomeParts:])
 			}
 		}, who...)
 	})
@@ -71,13 +70,10 @@ func runID(who []*call) string {
 	return ""
 }
 
-func (s *Store) readOutcome(o *lease.Outcome, reply any) {
-	r, ok := reply.([]any)
-	if !ok || len(r) != 5 {
-		o.Err = fmt.Errorf("acquire: unexpected reply %T", reply)
+// outcomeParts is how many values the script returns for each lease.
+const outcomeParts = 5
 
-		return
-	}
+func (s *Store) readOutcome(o *lease.Outcome, r []any) {
 	flags := integer(r[0])
 	if flags < 0 {
 		o.Err = foreign(s.keys.Lease(o.Session))
@@ -196,49 +192,51 @@ func ending(r lease.Release) string {
 func (s *Store) Look(ctx context.Context, sessions []string) []lease.Status {
 	out := make([]lease.Status, len(sessions))
 	s.chunks(ctx, len(sessions), func(ctx context.Context, from, to int) error {
-		p := s.client.Pipeline()
-		gets, ttls := make([]*redis.StringCmd, to-from), make([]*redis.DurationCmd, to-from)
-		for i, id := range sessions[from:to] {
-			key := s.keys.Lease(id)
-			gets[i], ttls[i] = p.Get(ctx, key), p.PTTL(ctx, key)
-		}
-		_, execErr := p.Exec(ctx) // each command has its own error
-		wrap := wrapper(fmt.Sprintf("look at %d leases", to-from))
-		for i := range gets {
-			out[from+i] = s.readStatus(sessions[from+i], gets[i], ttls[i], wrap)
-		}
+		build := func(from, to int) *call {
+			c := &call{script: s.scripts.look}
+			for _, id := range sessions[from:to] {
+				c.keys = append(c.keys, s.keys.Lease(id))
+			}
 
-		return execErr
+			return c
+		}
+		wrap := wrapper(fmt.Sprintf("look at %d leases", to-from))
+
+		return s.run(ctx, from, to, build, func(c *call, from, to int) {
+			list, err := c.list(2 * (to - from))
+			for i := from; i < to; i++ {
+				out[i].Session = sessions[i]
+				if err != nil {
+					out[i].Err = wrap(err)
+
+					continue
+				}
+				s.readStatus(&out[i], list[2*(i-from)], list[2*(i-from)+1])
+			}
+		})
 	})
 
 	return out
 }
 
-func (s *Store) readStatus(id string, get *redis.StringCmd, ttl *redis.DurationCmd, wrap func(error) error) lease.Status {
-	st := lease.Status{Session: id}
-	holder, err := get.Result()
-	switch {
-	case missing(err):
-	case redis.HasErrorPrefix(err, "WRONGTYPE"):
-		st.Err = foreign(s.keys.Lease(id))
-	case err != nil:
-		st.Err = wrap(err)
-	case ttl.Err() != nil:
-		st.Err = wrap(ttl.Err())
-	case ttl.Val() == goneTTL: // ran out between the two commands
-	default:
-		st.Holder, st.Remaining = holder, ttl.Val() // -1 is NoExpiry
-	}
+func (s *Store) readStatus(st *lease.Status, holder, left any) {
+	if integer(left) == foreignType {
+		st.Err = foreign(s.keys.Lease(st.Session))
 
-	return st
+		return
+	}
+	st.Holder, _ = holder.(string)
+	if st.Holder != "" {
+		st.Remaining = remaining(integer(left))
+	}
 }
+
+// foreignType is the remaining time that the script tells of a key of another type.
+const foreignType = -2
 
 func (c *call) addKeys(leaseKey, stateKey string) {
 	c.keys = append(c.keys, leaseKey, stateKey)
 }
-
-// goneTTL is what go-redis makes of PTTL's answer for a missing key.
-const goneTTL = time.Duration(-2)
 
 func remaining(ms int64) time.Duration {
 	if ms < 0 {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -47,111 +47,135 @@ func (s *Store) Leave(ctx context.Context, instance string) error {
 // List finds all live instances by scanning, sorted by name. Keys that are no
 // heartbeats are left out and reported: see [Options.OnForeign].
 func (s *Store) List(ctx context.Context) ([]lease.Member, error) {
-	found := map[string]lease.Member{}
+	found := map[string]bool{}
 	err := s.scan(ctx, s.keys.NodeGlob(), func(keys []string) error {
-		keys = slices.DeleteFunc(keys, func(key string) bool { return !s.isNode(key) })
+		for _, key := range keys {
+			if name, ok := s.nodeOf(key); ok {
+				found[name] = true
+			}
+		}
 
-		return s.readMembers(ctx, keys, found)
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list the nodes: %w", err)
 	}
-	members := make([]lease.Member, 0, len(found))
-	for _, m := range found {
-		members = append(members, m)
+	members, err := s.readMembers(ctx, slices.Sorted(maps.Keys(found)))
+	if err != nil {
+		return nil, fmt.Errorf("list the nodes: %w", err)
 	}
-	slices.SortFunc(members, func(a, b lease.Member) int { return strings.Compare(a.Instance, b.Instance) })
 
-	return members, nil
+	return slices.DeleteFunc(members, func(m lease.Member) bool { return m.Remaining <= 0 }), nil
 }
 
-func (s *Store) isNode(key string) bool {
+func (s *Store) nodeOf(key string) (name string, ok bool) {
 	kind, name := s.keys.Parse(key)
 	if kind == rediskey.Node && name == "" {
 		s.opts.OnForeign(key, "a heartbeat without a name")
 	}
 
-	return kind == rediskey.Node && name != ""
-}
-
-func (s *Store) readMembers(ctx context.Context, keys []string, found map[string]lease.Member) error {
-	ctx, cancel := s.bound(ctx)
-	defer cancel()
-	p := s.client.Pipeline()
-	types, reads := make([]*redis.StatusCmd, len(keys)), make([]memberRead, len(keys))
-	for i, key := range keys {
-		_, name := s.keys.Parse(key)
-		types[i], reads[i] = p.Type(ctx, key), s.readMember(ctx, p, name)
-	}
-	_, _ = p.Exec(ctx) // each command has its own error
-	for i, key := range keys {
-		if err := errors.Join(types[i].Err(), reads[i].ttl.Err()); err != nil {
-			return err
-		}
-		name := reads[i].instance
-		switch kind := types[i].Val(); {
-		case kind != "string" && kind != "none":
-			s.opts.OnForeign(key, "a heartbeat of the foreign type "+kind)
-		case reads[i].ttl.Val() == lease.NoExpiry:
-			s.opts.OnForeign(key, "a heartbeat without an expiry")
-		case reads[i].ttl.Val() > 0:
-			found[name] = reads[i].member()
-		}
-	}
-
-	return nil
-}
-
-// memberRead is a reading of one member that is under way.
-type memberRead struct {
-	instance string
-	ttl      *redis.DurationCmd
-	cordon   *redis.StringCmd
-}
-
-// readMember adds the reading to a pipeline. A key that is no cordon must not hide
-// the heartbeat, so its error is not looked at.
-func (s *Store) readMember(ctx context.Context, p redis.Pipeliner, instance string) memberRead {
-	return memberRead{
-		instance: instance,
-		ttl:      p.PTTL(ctx, s.keys.Node(instance)),
-		cordon:   p.GetRange(ctx, s.keys.Cordon(instance), 0, maxCordon), // empty where there is none
-	}
-}
-
-// maxCordon is more than the longest cordon.
-const maxCordon = 15
-
-func (r memberRead) member() lease.Member {
-	return lease.Member{
-		Instance: r.instance, Remaining: max(0, r.ttl.Val()), Cordon: lease.CordonOf(r.cordon.Val()),
-	}
+	return name, kind == rediskey.Node && name != ""
 }
 
 // Check reads the heartbeats of the instances named, in their order. A heartbeat
 // past its deadline is removed by the reading, which makes Redis announce it.
 func (s *Store) Check(ctx context.Context, instances []string) ([]lease.Member, error) {
-	members := make([]lease.Member, len(instances))
-	if len(instances) == 0 {
-		return members, nil
+	members, err := s.readMembers(ctx, instances)
+	if err != nil {
+		return nil, fmt.Errorf("check %d nodes: %w", len(instances), err)
 	}
-	ctx, cancel := s.bound(ctx)
-	defer cancel()
-	p := s.client.Pipeline()
-	reads := make([]memberRead, len(instances))
-	for i, name := range instances {
-		reads[i] = s.readMember(ctx, p, name)
+
+	return members, nil
+}
+
+// maxCordon is more than the longest cordon.
+const maxCordon = 16
+
+// readMembers reads heartbeats, in their order, and reports those that are none.
+func (s *Store) readMembers(ctx context.Context, instances []string) ([]lease.Member, error) {
+	members := make([]lease.Member, 0, len(instances))
+	read := s.readTogether
+	if s.cluster {
+		read = s.readApart
 	}
-	_, _ = p.Exec(ctx) // each command has its own error
-	for i, name := range instances {
-		if err := reads[i].ttl.Err(); err != nil {
-			return nil, fmt.Errorf("check %d nodes: %w", len(instances), err)
+	for part := range slices.Chunk(instances, s.opts.BatchSize) {
+		bounded, cancel := s.bound(ctx)
+		pulses, err := read(bounded, part)
+		cancel()
+		if err != nil {
+			return nil, err
 		}
-		members[i] = reads[i].member()
-		if reads[i].ttl.Val() == lease.NoExpiry {
-			s.opts.OnForeign(s.keys.Node(name), "a heartbeat without an expiry")
+		for i, p := range pulses {
+			members = append(members, s.member(part[i], p))
 		}
 	}
 
 	return members, nil
+}
+
+// pulse is what a reading of a heartbeat found.
+type pulse struct {
+	kind   string // type of the key
+	left   int64  // milliseconds; -1 without an expiry, less where there is none
+	cordon string
+}
+
+func (s *Store) member(instance string, p pulse) lease.Member {
+	m := lease.Member{Instance: instance, Cordon: lease.CordonOf(p.cordon)}
+	switch {
+	case p.kind != "string" && p.kind != "none":
+		s.opts.OnForeign(s.keys.Node(instance), "a heartbeat of the foreign type "+p.kind)
+	case p.left == -1:
+		s.opts.OnForeign(s.keys.Node(instance), "a heartbeat without an expiry")
+	default:
+		m.Remaining = time.Duration(max(0, p.left)) * time.Millisecond
+	}
+
+	return m
+}
+
+// readTogether reads heartbeats by one command.
+func (s *Store) readTogether(ctx context.Context, instances []string) ([]pulse, error) {
+	c := &call{script: s.scripts.members, args: []any{maxCordon}}
+	for _, name := range instances {
+		c.addKeys(s.keys.Node(name), s.keys.Cordon(name))
+	}
+	s.exec(ctx, []*call{c})
+	const parts = 3
+	list, err := c.list(parts * len(instances))
+	if err != nil {
+		return nil, err
+	}
+	pulses := make([]pulse, len(instances))
+	for i := range pulses {
+		p, at := &pulses[i], list[parts*i:]
+		p.kind, _ = at[0].(string)
+		p.left = integer(at[1])
+		p.cordon, _ = at[2].(string)
+	}
+
+	return pulses, nil
+}
+
+// readApart reads heartbeats by commands of single keys, which lie in different slots.
+// A key that is no cordon must not hide the heartbeat, so its error is not looked at.
+func (s *Store) readApart(ctx context.Context, instances []string) ([]pulse, error) {
+	p := s.client.Pipeline()
+	kinds, lefts, cordons := make([]*redis.StatusCmd, len(instances)), make([]*redis.Cmd, len(instances)), make([]*redis.StringCmd, len(instances))
+	for i, name := range instances {
+		key := s.keys.Node(name)
+		kinds[i], lefts[i] = p.Type(ctx, key), p.Do(ctx, "PTTL", key)
+		cordons[i] = p.GetRange(ctx, s.keys.Cordon(name), 0, maxCordon-1) // empty where there is none
+	}
+	_, _ = p.Exec(ctx) // each command has its own error
+	pulses := make([]pulse, len(instances))
+	for i := range pulses {
+		left, err := lefts[i].Int64()
+		if err := errors.Join(kinds[i].Err(), err); err != nil {
+			return nil, err
+		}
+		pulses[i] = pulse{kind: kinds[i].Val(), left: left, cordon: cordons[i].Val()}
+	}
+
+	return pulses, nil
 }

@@ -17,6 +17,10 @@ var (
 	releaseSource string
 	//go:embed scripts/read.lua
 	readSource string
+	//go:embed scripts/look.lua
+	lookSource string
+	//go:embed scripts/members.lua
+	membersSource string
 	//go:embed scripts/begin.lua
 	beginSource string
 	//go:embed scripts/finish.lua
@@ -25,10 +29,10 @@ var (
 	askSource string
 )
 
-// scripts are the ones that write leases and states, and the one that reads both
-// together; each file's header is its contract.
+// scripts are the ones that write leases and states, and those that read much in one
+// command; each file's header is its contract.
 type scripts struct {
-	acquire, renew, release, read, begin, finish, ask *redis.Script
+	acquire, renew, release, read, look, members, begin, finish, ask *redis.Script
 }
 
 func newScripts() scripts {
@@ -38,6 +42,8 @@ func newScripts() scripts {
 		renew:   script(renewSource),
 		release: script(releaseSource),
 		read:    script(readSource),
+		look:    script(lookSource),
+		members: script(membersSource),
 		begin:   script(beginSource),
 		finish:  script(finishSource),
 		ask:     script(askSource),

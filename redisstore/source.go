@@ -64,31 +64,64 @@ func (s *Store) Get(ctx context.Context, ids []string) ([]session.Document, erro
 	return docs, nil
 }
 
-// read uses one GET each and not MGET: that says nil for a key of another type
-// too, and in a cluster wants all keys in one slot.
+// read reads documents, in their order.
 func (s *Store) read(ctx context.Context, ids []string) ([]session.Document, error) {
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
-	p := s.client.Pipeline()
-	gets := make([]*redis.StringCmd, len(ids))
+	docs := make([]session.Document, len(ids))
 	for i, id := range ids {
-		gets[i] = p.Get(ctx, s.keys.Session(id))
+		docs[i].ID = id
+	}
+	if s.cluster || len(ids) == 1 { // MGET wants all keys in one slot
+		return docs, s.readEach(ctx, docs, func(*session.Document) bool { return true })
+	}
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = s.keys.Session(id)
+	}
+	texts, err := s.client.MGet(ctx, keys...).Result()
+	if err != nil {
+		return nil, err
+	}
+	some := false
+	for i, text := range texts {
+		if text, ok := text.(string); ok {
+			docs[i].Raw = append([]byte{}, text...) // an empty document is not a missing one
+
+			continue
+		}
+		some = true
+	}
+	if !some {
+		return docs, nil
+	}
+
+	// MGET says nil for a key of another type too.
+	return docs, s.readEach(ctx, docs, func(d *session.Document) bool { return d.Raw == nil })
+}
+
+// readEach reads the chosen documents by a command each.
+func (s *Store) readEach(ctx context.Context, docs []session.Document, chosen func(*session.Document) bool) error {
+	p := s.client.Pipeline()
+	gets := make(map[int]*redis.StringCmd)
+	for i := range docs {
+		if chosen(&docs[i]) {
+			gets[i] = p.Get(ctx, s.keys.Session(docs[i].ID))
+		}
 	}
 	_, _ = p.Exec(ctx) // each command has its own error
-	docs := make([]session.Document, len(ids))
 	for i, get := range gets {
-		docs[i].ID = ids[i]
 		text, err := get.Result()
 		switch {
 		case missing(err):
 		case redis.HasErrorPrefix(err, "WRONGTYPE"):
-			docs[i].Err = foreign(s.keys.Session(ids[i]))
+			docs[i].Err = foreign(s.keys.Session(docs[i].ID))
 		case err != nil:
-			return nil, err
+			return err
 		default:
-			docs[i].Raw = append([]byte{}, text...) // an empty document is not a missing one
+			docs[i].Raw = append([]byte{}, text...)
 		}
 	}
 
-	return docs, nil
+	return nil
 }

@@ -18,6 +18,9 @@ const (
 	DefaultMaxLen    = 100_000
 )
 
+// mostBatch is less than what Lua unpacks into the arguments of one command.
+const mostBatch = 5000
+
 // flightLimit bounds the script calls that one method call keeps in flight: more
 // would not make one server faster, and would keep other clients waiting.
 const flightLimit = 4
@@ -26,7 +29,7 @@ const flightLimit = 4
 type Options struct {
 	// Timeout bounds the wait for each answer of the server; zero: DefaultTimeout.
 	Timeout time.Duration
-	// BatchSize is the most leases a script call; zero: DefaultBatchSize.
+	// BatchSize is the most leases a script call, 5,000 at most; zero: DefaultBatchSize.
 	BatchSize int
 	// StateTTL, plus ten intervals, is how long a session's state outlives its last
 	// use; zero: DefaultStateTTL.
@@ -72,6 +75,7 @@ func New(client redis.UniversalClient, keys rediskey.Keys, opts Options) *Store 
 	if opts.BatchSize <= 0 {
 		opts.BatchSize = DefaultBatchSize
 	}
+	opts.BatchSize = min(opts.BatchSize, mostBatch)
 	if opts.StateTTL <= 0 {
 		opts.StateTTL = DefaultStateTTL
 	}

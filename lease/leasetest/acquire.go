@@ -3,6 +3,7 @@ package leasetest
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -144,6 +145,49 @@ func acquireSpecs(run Runner) {
 		g.Expect(grant.Token).To(Equal(lease.Token(9223372036854775801)))
 		g.Expect(f.renew(ctx, grant, long).Err).To(Succeed())
 		g.Expect(f.release(ctx, grant)).To(Succeed())
+	})
+
+	it(run, "counts exactly also where floating point ends, and only what is a number", func(ctx context.Context, g Gomega, f *Fixture) {
+		for i, version := range []string{"9007199254740990", "9007199254740991", "9007199254740992", "9007199254740993", "0", "-3"} {
+			id := fmt.Sprintf("s%d", i)
+			f.raw(ctx, g, "HSET", f.Keys.State(id), "version", version)
+			before, err := strconv.ParseInt(version, 10, 64)
+			g.Expect(err).NotTo(HaveOccurred())
+			grant := f.take(ctx, g, "n1", id, long)
+			g.Expect(grant.Token).To(Equal(lease.Token(before+1)), version)
+			g.Expect(f.raw(ctx, g, "HGET", f.Keys.State(id), "version")).To(Equal(strconv.FormatInt(before+1, 10)))
+			g.Expect(f.renew(ctx, grant, long).Err).To(Succeed())
+		}
+		for i, version := range []string{"0x10", "1e3", "12.5", ""} {
+			id := fmt.Sprintf("odd%d", i)
+			f.raw(ctx, g, "HSET", f.Keys.State(id), "version", version)
+			o := f.claim(ctx, "n1", id, long)
+			g.Expect(o.Granted && o.Fresh).To(BeTrue(), version)
+			g.Expect(int64(o.Token)).To(BeNumerically("~", time.Now().UnixMicro(), 1e6))
+		}
+	})
+
+	it(run, "takes a session once that a batch names twice", func(ctx context.Context, g Gomega, f *Fixture) {
+		c := lease.Claim{Session: "s", TTL: long}
+		out := f.Store.Acquire(ctx, "n1", []lease.Claim{c, c})
+		g.Expect(out[0].Granted && out[1].Granted && out[1].Already).To(BeTrue())
+		g.Expect(out[0].Already).To(BeFalse())
+		g.Expect(out[1].Token).To(Equal(out[0].Token))
+		g.Expect(f.number(ctx, g, "version")).To(Equal(int64(out[0].Token)))
+	})
+
+	it(run, "restarts the TTL of a state that has lost some of it", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", long)
+		full := f.left(ctx, g, f.Keys.State("s"))
+		for _, left := range []time.Duration{time.Minute, full - full/50} {
+			f.raw(ctx, g, "PEXPIRE", f.Keys.State("s"), left.Milliseconds())
+			g.Expect(f.release(ctx, grant)).To(Succeed())
+			grant = f.take(ctx, g, "n1", "s", long)
+			g.Expect(f.left(ctx, g, f.Keys.State("s"))).To(BeNumerically("~", full, time.Minute))
+		}
+		f.raw(ctx, g, "PERSIST", f.Keys.State("s"))
+		f.take(ctx, g, "n1", "s", long)
+		g.Expect(f.left(ctx, g, f.Keys.State("s"))).To(BeNumerically("~", full, time.Minute))
 	})
 
 	it(run, "reports keys of a foreign type and leaves them alone", func(ctx context.Context, g Gomega, f *Fixture) {

@@ -40,8 +40,10 @@ set('due', ARGV[4])
 set('retry_at', ARGV[5])
 redis.call('HSET', KEYS[2], 'failures', ARGV[6], 'ok', ARGV[7], 'class', ARGV[8], 'error', ARGV[9],
   'status', ARGV[10], 'duration_ms', ARGV[11], 'bytes', ARGV[12], 'started', ARGV[13])
-local interval = tonumber(s[3] or '') or 0
-redis.call('PEXPIRE', KEYS[2], string.format('%.0f', tonumber(ARGV[3]) + 10 * interval))
+local life = tonumber(ARGV[3]) + 10 * (tonumber(s[3] or '') or 0)
+if redis.call('PTTL', KEYS[2]) < life - life / 100 then -- each restart is announced
+  redis.call('PEXPIRE', KEYS[2], string.format('%.0f', life))
+end
 if KEYS[3] then
   local added = redis.pcall('XADD', KEYS[3], 'MAXLEN', '~', ARGV[16], '*', 'session', ARGV[14],
     'token', token, 'event', ARGV[15])

@@ -11,28 +11,35 @@
 -- that no poll is in flight: then its mark stays, and begin waits for it. Where the
 -- state with the token has gone, the holder alone tells: nobody can have had the lease
 -- since.
-local function release(lease, state, me, token, forget)
-  local holder = redis.pcall('GET', lease)
-  local s = redis.pcall('HMGET', state, 'version', 'busy')
+local call, pcall = redis.call, redis.pcall
+
+local function release(holder, lease, state, me, token, forget)
+  if not holder then
+    holder = pcall('GET', lease) -- MGET does not tell a foreign type
+  end
+  local s = pcall('HMGET', state, 'version', 'busy')
   if foreign(holder) or foreign(s) then
     return -1
   end
   local released = 0
   if holder == me and (s[1] == token or not s[1]) then
-    redis.call('DEL', lease)
-    holder, released = false, 1
+    released = call('DEL', lease) -- 0 where the batch named it before
+    holder = false
     if s[2] == token and forget ~= 'forced' then
-      redis.call('HDEL', state, 'busy', 'busy_until', 'busy_max')
+      call('HDEL', state, 'busy', 'busy_until', 'busy_max')
     end
   end
   if forget == '1' and not holder then
-    redis.call('DEL', state)
+    call('DEL', state)
   end
   return released
 end
 
-local out = {}
+local leases, out = {}, {}
 for i = 1, #KEYS / 2 do
-  out[i] = release(KEYS[2 * i - 1], KEYS[2 * i], ARGV[3 * i - 2], ARGV[3 * i - 1], ARGV[3 * i])
+  leases[i] = KEYS[2 * i - 1]
+end
+for i, holder in ipairs(call('MGET', unpack(leases))) do
+  out[i] = release(holder, leases[i], KEYS[2 * i], ARGV[3 * i - 2], ARGV[3 * i - 1], ARGV[3 * i])
 end
 return out

@@ -9,46 +9,58 @@
 --
 -- Invariant: only the holder with the current token renews; a lease that is
 -- missing is never made again.
+local call, pcall = redis.call, redis.pcall
 local ttl, base, now = tonumber(ARGV[1]), tonumber(ARGV[2]), nil
 
 local function clock()
   if not now then
-    local time = redis.call('TIME')
+    local time = call('TIME')
     now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
   end
   return now
 end
 
-local function renew(lease, state, me, token, refresh)
-  local holder = redis.pcall('GET', lease)
-  if foreign(holder) then
-    return -1
+-- extend has a poll in flight go on as long as the lease does, up to its own bound.
+local function extend(state)
+  local most = tonumber(call('HGET', state, 'busy_max') or '')
+  if most then
+    call('HSET', state, 'busy_until', string.format('%.0f', math.min(most, clock() + ttl)))
   end
+end
+
+local function renew(holder, lease, state, me, token, refresh)
   if not holder then
-    return ''
+    holder = pcall('GET', lease) -- MGET does not tell a foreign type
+    if foreign(holder) then
+      return -1
+    end
+    if not holder then
+      return ''
+    end
   end
-  local s = redis.pcall('HMGET', state, 'version', 'busy', 'busy_max', 'interval')
+  local s = pcall('HMGET', state, 'version', 'busy')
   if foreign(s) then
     return -1
   end
   if holder ~= me or s[1] ~= token then
     return holder
   end
-  redis.call('PEXPIRE', lease, ARGV[1])
-  -- A poll in flight may go on as long as the lease does, up to its own bound.
-  if s[2] == token and s[3] then
-    local till = math.min(tonumber(s[3]), clock() + ttl)
-    redis.call('HSET', state, 'busy_until', string.format('%.0f', till))
+  call('PEXPIRE', lease, ARGV[1])
+  if s[2] == token then
+    extend(state)
   end
   if refresh == '1' then
-    local interval = tonumber(s[4] or '') or 0
-    redis.call('PEXPIRE', state, string.format('%.0f', base + 10 * interval))
+    local interval = tonumber(call('HGET', state, 'interval') or '') or 0
+    call('PEXPIRE', state, string.format('%.0f', base + 10 * interval))
   end
   return 1
 end
 
-local out = {}
+local leases, out = {}, {}
 for i = 1, #KEYS / 2 do
-  out[i] = renew(KEYS[2 * i - 1], KEYS[2 * i], ARGV[3 * i], ARGV[3 * i + 1], ARGV[3 * i + 2])
+  leases[i] = KEYS[2 * i - 1]
+end
+for i, holder in ipairs(call('MGET', unpack(leases))) do
+  out[i] = renew(holder, leases[i], KEYS[2 * i], ARGV[3 * i], ARGV[3 * i + 1], ARGV[3 * i + 2])
 end
 return out

@@ -65,14 +65,15 @@ func (*judge) unknown(l *ledger) {
 // unknown is the token of a grant whose counter was changed behind the judge's back.
 const unknown = -2
 
-// renumbered books a counter that starts from the server's time.
+// renumbered books a counter that is set: to the next number, or to start from the
+// server's time.
 func (j *judge) renumbered(l *ledger, value string) {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
 		j.convict(l, "token", "set to %q", value)
 		return
 	}
-	if l.known {
+	if l.known && n != l.counter+1 {
 		since := l.meddle
 		if g := l.current(); g != nil && g.begun.After(since) {
 			since = g.begun

@@ -229,7 +229,7 @@ func (j *judge) state(l *ledger, cmd string, args []string) {
 	switch {
 	case cmd == "HINCRBY" && len(args) == 2 && args[0] == "version":
 		j.raised(l, args[1])
-	case cmd == "HSET" && len(args) == 2 && args[0] == "version":
+	case cmd == "HSET" && args[0] == "version" && (len(args) == 2 || len(args) == 4 && args[2] == "since"):
 		j.renumbered(l, args[1])
 	case cmd == "HSET" && len(args) > 2 && args[0] == "last":
 		j.began(l, fields(args))

@@ -243,6 +243,12 @@ func TestHistories(t *testing.T) {
 			h.begin("s", "b", 100, 1)
 		}},
 		"a token that rises by two": {"token", func(h *hand) { h.inner("HINCRBY", stateKey("s"), "version", "2") }},
+		"a token that is set to the next": {"", func(h *hand) {
+			h.release("s", "a", 100)
+			h.first("s", "b", 101)
+			h.whole("s", "b", 101, 1)
+		}},
+		"a token that is set to the one after": {"token", func(h *hand) { h.release("s", "a", 100); h.first("s", "b", 102) }},
 		"a token that jumps": {"token", func(h *hand) {
 			h.release("s", "a", 100)
 			h.first("s", "b", 5000)

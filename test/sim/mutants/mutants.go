@@ -76,10 +76,11 @@ func scripts() []mutant {
 			{dir + "finish.lua", "if not current then", "if false then"},
 		}},
 		{name: "the token is not raised", edits: []edit{
-			{dir + "acquire.lua", "'HINCRBY', key, 'version', 1)", "'HINCRBY', key, 'version', 0)"},
+			{dir + "acquire.lua", "'version', n + 1, 'since'", "'version', n, 'since'"},
+			{dir + "acquire.lua", "    return n + 1, 0", "    return n, 0"},
 		}},
 		{name: "a new counter starts at one", edits: []edit{
-			{dir + "acquire.lua", "redis.call('HSET', key, 'version', micros)\n  return micros, 4", "redis.call('HSET', key, 'version', '1')\n  return '1', 4"},
+			{dir + "acquire.lua", "call('HSET', key, 'version', micros, 'since', text)\n  return micros, 4", "call('HSET', key, 'version', '1', 'since', text)\n  return '1', 4"},
 		}},
 		{name: "acquire takes what another holds", edits: []edit{
 			{dir + "acquire.lua", "if holder and holder ~= me then", "if false then"},
