@@ -13,7 +13,8 @@
 //   - A session ID of up to 512 bytes stands whole in its line, whatever it
 //     contains; all else is cut where the line would grow too long.
 //   - Above 100 of one event within a second, the rest are lines at debug, and
-//     one line at info counts them when the second has ended.
+//     one line at info counts them when the second has ended. While that goes on, the
+//     second becomes two, four, eight and then ten.
 //   - URLs in errors and reasons lose their user part.
 //   - No actor waits for the reader of the log: a line is queued, and a goroutine
 //     that lives only while there is something to write writes it.

@@ -140,8 +140,8 @@ func (l *Log) begin(level Level, name, text string) line {
 
 // summarize counts the lines of one event that the limit held back. It is at info,
 // as a fact about the log, and goes out wherever the lines themselves would have.
-func (l *Log) summarize(name string, count int) {
-	ln := l.begin(Info, name, "more of this event in one second; the single lines are at debug")
+func (l *Log) summarize(name string, span time.Duration, count int) {
+	ln := l.begin(Info, name, "more of this event in "+span.String()+"; the single lines are at debug")
 	ln.num("count", int64(count))
 	ln.e.Send()
 }

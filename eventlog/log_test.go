@@ -123,6 +123,70 @@ func TestTheLimitIsPerEventAndPerSecond(t *testing.T) {
 	}
 }
 
+// A node that takes 100,000 sessions in 50 s: all are counted, in fewer than a thousand
+// lines, and what comes when it is over is written at once.
+func TestALongBurstBecomesFewLines(t *testing.T) {
+	const all, seconds = 100_000, 50
+	got := lines(t, eventlog.Options{}, func(l *eventlog.Log) {
+		for i := range all {
+			l.Emit(eventlog.LeaseAcquired{Session: strconv.Itoa(i), Version: 1})
+			time.Sleep(seconds * time.Second / all)
+		}
+		time.Sleep(11 * time.Second) // the last span ends, and a second without any
+		for i := range 100 {
+			l.Emit(eventlog.LeaseAcquired{Session: "late " + strconv.Itoa(i), Version: 1})
+			time.Sleep(15 * time.Millisecond)
+		}
+	})
+	told, summaries, late := 0, 0, 0
+	for _, line := range got {
+		var e struct {
+			Count   int    `json:"count"`
+			Session string `json:"endpoint_id"`
+		}
+		mustDecode(t, line, &e)
+		switch {
+		case e.Count > 0:
+			summaries++
+			told += e.Count
+		case strings.HasPrefix(e.Session, "late "):
+			late++
+		default:
+			told++
+		}
+	}
+	if told != all || late != 100 {
+		t.Errorf("%d of %d are told of, and %d of the 100 that came late", told, all, late)
+	}
+	// Spans of 1, 2, 4, 8 and, up to the end, four of 10 seconds.
+	if summaries != 8 || len(got) != 8*101+100 {
+		t.Errorf("%d lines with %d summaries", len(got), summaries)
+	}
+}
+
+// What is fewer than 100 a second after a burst is written, however long it goes on.
+func TestTheLimitOfABurstDoesNotOutliveIt(t *testing.T) {
+	got := lines(t, eventlog.Options{}, func(l *eventlog.Log) {
+		for range 5000 { // 1000 a second: spans of 1, 2 and 4 s
+			l.Emit(eventlog.RedisUp{})
+			time.Sleep(time.Millisecond)
+		}
+		for range 600 { // 50 a second: those of the first second or two may be held back
+			l.Emit(eventlog.RedisUp{})
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	single := 0
+	for _, line := range got {
+		if !strings.Contains(line, `"count"`) {
+			single++
+		}
+	}
+	if single < 3*100+500 {
+		t.Errorf("%d single lines", single)
+	}
+}
+
 func TestCloseWritesTheSummaryAndLiftsTheLimit(t *testing.T) {
 	got := lines(t, eventlog.Options{}, func(l *eventlog.Log) {
 		for range 103 {
