@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +113,15 @@ func forgotten(granted time.Duration) func(*check.History) {
 		edit("s5", 7, func(p *target.Record) {
 			p.From, p.To, p.Token = middle, middle+ms, micros(granted)
 		})(h)
+	}
+}
+
+// unsampled has session s5 not looked at for a while.
+func unsampled(from, to time.Duration) func(*check.History) {
+	return func(h *check.History) {
+		h.Leases = slices.DeleteFunc(h.Leases, func(s check.LeaseSample) bool {
+			return s.Session == "s5" && s.At >= from && s.At < to
+		})
 	}
 }
 
@@ -261,6 +271,14 @@ func TestAWrongHistoryFails(t *testing.T) {
 			check.WrongOwner{},
 			20, "nobody",
 		},
+		"a poll with an old token that no sample follows": {
+			"owners", func(h *check.History) {
+				forgotten(7*interval - 400*ms)(h)
+				unsampled(7*interval+125*ms, 7*interval+600*ms)(h)
+			},
+			check.WrongOwner{},
+			1, "nobody",
+		},
 		"a poll with a token of before the lease was free": {
 			"owners", forgotten(7*interval - 400*ms),
 			check.WrongOwner{},
@@ -400,6 +418,13 @@ func TestWhatIsAllowed(t *testing.T) {
 					}
 				})(h)
 				edit("s5", 7, func(p *target.Record) { p.From, p.To = free-10*ms, free-5*ms })(h)
+			},
+		},
+		"a poll with a new token that no sample follows": {
+			"owners", func(h *check.History) {
+				forgotten(7*interval + 110*ms)(h)
+				unsampled(7*interval+125*ms, 7*interval+600*ms)(h)
+				add(target.Record{Session: "s0", Instance: "n0", Token: 100, From: 100 * ms})(h) // one more fact
 			},
 		},
 		"a lease of a session that was removed at once": {

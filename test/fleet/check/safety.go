@@ -103,7 +103,7 @@ func Owners(h History, tolerance time.Duration, need int) Verdict {
 	for _, id := range sorted(sessions) {
 		for _, p := range sessions[id] {
 			near := around(samples[id], p.From, tolerance)
-			if len(near) == 0 {
+			if len(near) == 0 || younger(near, p) {
 				continue
 			}
 			v.Evidence++
@@ -129,6 +129,13 @@ func unseen(near []LeaseSample, p target.Record) bool {
 		}
 	}
 	return false
+}
+
+// younger reports whether the token was given out since the last sample before the poll,
+// and nobody looked after: a busy machine's samples can be far apart.
+func younger(near []LeaseSample, p target.Record) bool {
+	last := near[len(near)-1]
+	return last.At <= p.From && givenSince(last, p.Token)
 }
 
 // givenSince reports whether the token is younger than the sample. Where there was no
