@@ -51,7 +51,7 @@ func (f *fleet) gatherFleet(ctx context.Context, b *bundle, how gathering) {
 		if err != nil {
 			return nil, err
 		}
-		return statusView{countView: newCountView(sum), Redis: f.redisView(ctx), Events: f.eventView(ctx)}, nil
+		return f.statusView(ctx, sum), nil
 	})
 	b.add("nodes.json", func() (any, error) {
 		rows, _, err := f.nodeRows(ctx)

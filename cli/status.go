@@ -18,8 +18,11 @@ import (
 type statusView struct {
 	countView
 
-	Redis  redisView `json:"redis"`
-	Events eventView `json:"events"`
+	// Refused counts the results that nodes which live had refused, since the lease was no
+	// longer theirs, from their start to a heartbeat ago; null: not known.
+	Refused *uint64   `json:"refused_results"`
+	Redis   redisView `json:"redis"`
+	Events  eventView `json:"events"`
 }
 
 // countView are the counts of a fleet.
@@ -90,9 +93,7 @@ func (f *fleet) status(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
-	v := statusView{countView: newCountView(sum)}
-	v.Redis = f.redisView(ctx)
-	v.Events = f.eventView(ctx)
+	v := f.statusView(ctx, sum)
 	if err := output.Describe(f.Stdout, f.out, v, v.word(), v.fields()); err != nil {
 		return err
 	}
@@ -100,6 +101,28 @@ func (f *fleet) status(ctx context.Context, _ []string) error {
 		return &Failure{Code: exitFailure}
 	}
 	return nil
+}
+
+// statusView adds to the counts what the servers and the nodes tell.
+func (f *fleet) statusView(ctx context.Context, sum *fleetview.Summary) statusView {
+	return statusView{
+		countView: newCountView(sum), Refused: f.refused(ctx), Redis: f.redisView(ctx), Events: f.eventView(ctx),
+	}
+}
+
+// refused sums up what the nodes say of themselves.
+func (f *fleet) refused(ctx context.Context) *uint64 {
+	cards, err := f.store.LiveCards(ctx)
+	if err != nil {
+		return nil
+	}
+	n := new(uint64)
+	for _, c := range cards {
+		if c != nil {
+			*n += c.Refused
+		}
+	}
+	return n
 }
 
 func newCountView(sum *fleetview.Summary) countView {
@@ -175,6 +198,10 @@ func (v statusView) fields() []output.Field {
 	if v.WorstTTL != nil {
 		worst = millis(v.WorstTTL) + " left for " + v.WorstSession
 	}
+	refused := "not known"
+	if v.Refused != nil {
+		refused = fmt.Sprintf("%d results of leases that were lost", *v.Refused)
+	}
 	if v.Events.Problem != "" {
 		events = v.Events.Problem
 	}
@@ -194,6 +221,7 @@ func (v statusView) fields() []output.Field {
 		output.Field{Title: "LATE", Text: late, Color: bad(v.Late > 0, output.Plain)},
 		output.Field{Title: "SPREAD", Text: fmt.Sprintf("%d (from %d to %d leases a node)", v.Spread, v.Least, v.Most)},
 		output.Field{Title: "LEASES", Text: worst},
+		output.Field{Title: "REFUSED", Text: refused},
 		output.Field{Title: "REDIS", Text: strings.TrimSpace(v.Redis.Version+" "+v.Redis.Mode) + " at " + v.Redis.URL},
 		output.Field{Title: "EVENTS", Text: events},
 	)

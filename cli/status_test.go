@@ -20,6 +20,7 @@ type statusReply struct {
 	Spread   int            `json:"spread"`
 	WorstTTL *int64         `json:"worst_ttl_ms"`
 	Worst    string         `json:"worst_session_id"`
+	Refused  *uint64        `json:"refused_results"`
 	Redis    struct {
 		URL     string `json:"url"`
 		Version string `json:"version"`
@@ -59,7 +60,15 @@ func TestTheStatusOfAFleetThatWorks(t *testing.T) {
 	b.poll(grants[0], lease.Result{Class: "timeout", Failures: 1, RetryAt: time.Now().Add(time.Second)})
 	b.rdb.PExpire(t.Context(), b.keys.Lease("s2"), 30*time.Second)
 	b.rdb.ConfigSet(t.Context(), "notify-keyspace-events", "KEA")
+	for name, refused := range map[string]uint64{first: 2, second: 5, "gone-1764288000123456789-0000000b": 1} {
+		if err := b.store.Publish(t.Context(), lease.Card{Instance: name, Refused: refused}, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
 	v, code := b.status()
+	if v.Refused == nil || *v.Refused != 7 {
+		t.Errorf("%v results were refused, want those of the nodes that live", v.Refused)
+	}
 	want := map[string]int{"ok": 3, "failing": 1, "unleased": 0, "orphaned": 0, "api": 1, "external": 0, "paused": 1, "invalid": 1}
 	for state, n := range want {
 		if v.States[state] != n {

@@ -17,6 +17,9 @@ type Card struct {
 	HTTPAddr string `json:"http_addr,omitempty"`
 	// MaxSessions is the most that it takes; 0 means no limit.
 	MaxSessions int `json:"max_sessions"`
+	// Refused is how many of its results were refused, since it had lost the lease, as of
+	// when the card was written.
+	Refused uint64 `json:"refused_results"`
 	// Shared holds the settings, by variable, that must be the same on all nodes.
 	Shared map[string]string `json:"shared"`
 }

@@ -14,7 +14,9 @@ func (n *Node) publish(ctx context.Context) {
 	ticks := time.NewTicker(n.cfg.HeartbeatInterval)
 	defer ticks.Stop()
 	for compared := false; ; {
-		if n.store.Publish(ctx, *n.cfg.Card, 2*n.cfg.HeartbeatTTL) == nil && !compared {
+		card := *n.cfg.Card
+		card.Refused = n.cfg.Results.Stats().Fenced
+		if n.store.Publish(ctx, card, 2*n.cfg.HeartbeatTTL) == nil && !compared {
 			compared = n.compare(ctx) == nil
 		}
 		select {

@@ -13,6 +13,7 @@ import (
 	"leasehold/node"
 	"leasehold/rediskey"
 	"leasehold/redisstore"
+	"leasehold/results"
 )
 
 // operator writes what is wanted of nodes.
@@ -109,6 +110,27 @@ var _ = Describe("an operator", func() {
 })
 
 var _ = Describe("a node's card", func() {
+	It("tells how many of its results were refused", func() {
+		bubble.Run(func(g Gomega) {
+			f := nodetest.New(g)
+			defer f.Stop()
+			hub := results.NewHub(context.Background(), nil)
+			m := f.Start(carded(nil), func(c *node.Config) { c.Results = hub })
+			refused := func() uint64 {
+				cards, err := operator(f).Cards(context.Background(), []string{m.Name})
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(cards[0]).NotTo(BeNil())
+				return cards[0].Refused
+			}
+			bubble.Sleep(time.Second)
+			g.Expect(refused()).To(BeZero())
+			hub.Fenced()
+			hub.Fenced()
+			bubble.Sleep(11 * time.Second)
+			g.Expect(refused()).To(Equal(uint64(2)))
+		})
+	})
+
 	It("is compared with the others' at the start, each setting once", func() {
 		bubble.Run(func(g Gomega) {
 			f := nodetest.New(g)

@@ -12,7 +12,7 @@ import (
 func registrySpecs(run Runner) {
 	card := lease.Card{
 		Instance: "n1", Version: "v1.2.3", Started: time.Unix(1_800_000_000, 5000).UTC(), HTTPAddr: "127.0.0.1:8080",
-		MaxSessions: 7, Shared: map[string]string{"LEASEHOLD_LEASE_TTL": "30s"},
+		MaxSessions: 7, Refused: 3, Shared: map[string]string{"LEASEHOLD_LEASE_TTL": "30s"},
 	}
 
 	it(run, "shows cards to whoever asks, as long as they live", func(ctx context.Context, g Gomega, f *Fixture) {
