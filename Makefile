@@ -89,7 +89,8 @@ bench-fleet: redis ## measure real fleets beside their peers: ONLY=crash,join RU
 
 fuzz: ## run each fuzz target for FUZZTIME (10s)
 	@for pkg in $(OTHERS); do \
-		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+		all=$$(go test -list '^Fuzz' $$pkg) || { echo "$$all"; exit 1; }; \
+		for target in $$(echo "$$all" | grep '^Fuzz'); do \
 			echo "$$pkg $$target"; \
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 		done; \
