@@ -57,6 +57,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	if cfg.Gauge != nil {
 		n.failing = cell.NewSet()
 	}
+	n.cells.EndWith(ctx)
 	n.makeParts()
 
 	n.firstBeat()

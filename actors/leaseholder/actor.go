@@ -1,7 +1,6 @@
 package leaseholder
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -29,12 +28,12 @@ func (e causeError) Error() string { return string(e) }
 // into messages. All fields belong to the actor's goroutine.
 type holderActor struct {
 	deps    *Deps
-	cfg     Config
+	first   *Config // nil once the actor has started
+	ttl     time.Duration
 	machine machine
 
 	cell   *cell.Cell
 	began  time.Time
-	unhook func() bool // stops the report of the cell's end
 	poller *actor.PID
 	unsure error // why it is not known what became of the release
 	ended  bool
@@ -72,7 +71,7 @@ func (h *holderActor) handle(c actor.Context, message Message) {
 	case *Update:
 		h.update(c, m)
 	case *Verify:
-		c.Send(h.deps.Renewer, &renewer.Verify{Grant: h.cfg.Term.Grant})
+		c.Send(h.deps.Renewer, &renewer.Verify{Grant: h.cell.Grant()})
 	case *cellEnded:
 		h.noteLoss(m.cause)
 		h.apply(c, h.machine.onCellEnded())
@@ -81,14 +80,15 @@ func (h *holderActor) handle(c actor.Context, message Message) {
 
 // start makes the cell, has it renewed, and makes the poller.
 func (h *holderActor) start(c actor.Context) {
-	h.cell, h.began = cell.New(h.deps.Context, h.cfg.Term), time.Now()
-	h.deps.Cells.Add(h.cell)
+	cfg := h.first
+	h.first = nil
+	h.cell, h.began, h.ttl = cell.New(h.deps.Context, cfg.Term), time.Now(), cfg.TTL
 	self := tree.Self(c)
-	ctx := h.cell.Context()
-	h.unhook = context.AfterFunc(ctx, func() { self.Send(&cellEnded{cause: context.Cause(ctx)}) })
+	h.cell.OnEnd(func(cause error) { self.Send(&cellEnded{cause: cause}) })
+	h.deps.Cells.Add(h.cell)
 	h.track(c)
 
-	props := h.deps.Poller(poller.Config{Cell: h.cell, Session: h.cfg.Session, First: h.cfg.First})
+	props := h.deps.Poller(poller.Config{Cell: h.cell, Session: cfg.Session, First: cfg.First})
 	pid, err := c.SpawnNamed(props, "poller")
 	if err != nil { // the name is unique as this actor's is
 		panic(err)
@@ -97,16 +97,15 @@ func (h *holderActor) start(c actor.Context) {
 }
 
 func (h *holderActor) track(c actor.Context) {
-	c.Send(h.deps.Renewer, &renewer.Track{Cell: h.cell, TTL: h.cfg.TTL, Holder: tree.Self(c)})
+	c.Send(h.deps.Renewer, &renewer.Track{Cell: h.cell, TTL: h.ttl, Holder: tree.Self(c)})
 }
 
 func (h *holderActor) update(c actor.Context, m *Update) {
 	if !h.machine.polling() {
 		return
 	}
-	h.cfg.Session = m.Session
-	if m.TTL != h.cfg.TTL {
-		h.cfg.TTL = m.TTL
+	if m.TTL != h.ttl {
+		h.ttl = m.TTL
 		h.track(c)
 	}
 	c.Send(h.poller, &poller.Update{Session: m.Session})
@@ -141,11 +140,11 @@ func (h *holderActor) apply(c actor.Context, a action) {
 
 // giveBack releases the lease. The poller has ended, so nobody uses the cell.
 func (h *holderActor) giveBack(c actor.Context) {
-	h.unhook()
+	h.cell.OnEnd(nil)
 	giveUp := h.cell.TrustedUntil()
 	h.cell.Kill(errReleased)
 	c.Send(h.deps.Renewer, &renewer.Release{
-		Release: lease.Release{Grant: h.cfg.Term.Grant, Forget: h.machine.reason == Deleted},
+		Release: lease.Release{Grant: h.cell.Grant(), Forget: h.machine.reason == Deleted},
 		ReplyTo: tree.Self(c),
 		GiveUp:  giveUp,
 	})
@@ -157,10 +156,10 @@ func (h *holderActor) end(c actor.Context, released bool) {
 	h.ended = true
 	h.deps.Cells.Remove(h.cell)
 	if !released {
-		c.Send(h.deps.Renewer, &renewer.Untrack{Grant: h.cfg.Term.Grant})
+		c.Send(h.deps.Renewer, &renewer.Untrack{Grant: h.cell.Grant()})
 	}
 	c.Request(c.Parent(), &Ended{
-		Grant: h.cfg.Term.Grant, Released: released, Err: h.unsure, Trusted: h.cell.TrustedUntil(),
+		Grant: h.cell.Grant(), Released: released, Err: h.unsure, Trusted: h.cell.TrustedUntil(),
 		Reason: h.machine.reason, Fault: h.machine.fault, RetryIn: h.machine.retryIn,
 	})
 }
@@ -171,18 +170,18 @@ func (h *holderActor) quit(c actor.Context) {
 	if h.ended || h.cell == nil {
 		return
 	}
-	h.unhook()
+	h.cell.OnEnd(nil)
 	h.deps.Cells.Remove(h.cell)
 	h.cell.Kill(errStopped)
 	h.machine.phase = over // the poller's end, which follows, gives nothing back
-	c.Send(h.deps.Renewer, &renewer.Untrack{Grant: h.cfg.Term.Grant})
+	c.Send(h.deps.Renewer, &renewer.Untrack{Grant: h.cell.Grant()})
 }
 
 // held is for how long the lease was held until now.
 func (h *holderActor) held() time.Duration { return time.Since(h.began) }
 
 func (h *holderActor) noteLoss(cause error) {
-	g := h.cfg.Term.Grant
+	g := h.cell.Grant()
 	if errors.Is(cause, cell.ErrExpired) {
 		h.deps.Log.Emit(eventlog.LeaseExpired{Session: g.Session, Version: int64(g.Token), Reason: cause.Error(), Held: h.held()})
 		return
@@ -195,7 +194,7 @@ func (h *holderActor) noteLoss(cause error) {
 }
 
 func (h *holderActor) noteReleased(err error) {
-	g := h.cfg.Term.Grant
+	g := h.cell.Grant()
 	switch {
 	case err == nil:
 		h.deps.Log.Emit(eventlog.LeaseReleased{Session: g.Session, Version: int64(g.Token), Reason: string(h.machine.reason), Held: h.held()})

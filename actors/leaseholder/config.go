@@ -43,5 +43,5 @@ type Config struct {
 // leaseholder's parent gets Ended, and has to stop it then.
 func Maker(deps *Deps) func(Config) *actor.Props {
 	kind := tree.NewKind(deps.Report)
-	return func(cfg Config) *actor.Props { return kind.Props(&holderActor{deps: deps, cfg: cfg}) }
+	return func(cfg Config) *actor.Props { return kind.Props(&holderActor{deps: deps, first: &cfg}) }
 }

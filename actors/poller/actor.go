@@ -99,7 +99,7 @@ func (p *pollerActor) apply(c actor.Context, e effect) {
 
 // start runs an attempt beside the actor.
 func (p *pollerActor) start(c actor.Context) {
-	poll, abort := context.WithCancel(p.cell.Context())
+	poll, abort := p.cell.Use()
 	gate, hold := context.WithCancel(poll)
 	done := make(chan struct{})
 	p.abort, p.hold, p.done = abort, hold, done

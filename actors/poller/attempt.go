@@ -115,7 +115,7 @@ func (a attempt) work(poll context.Context, begun lease.Start, heard time.Time) 
 	event := results.Encode(g, result)
 	result.Event = event.JSON
 
-	recorded, spoken := a.record(result, event)
+	recorded, spoken := a.record(poll, result, event)
 	a.log(outcome, result, begun.Failures, spoken)
 
 	next := result.NextDue
@@ -173,11 +173,11 @@ func (a attempt) result(o Outcome, begun lease.Start, ended time.Time, took time
 // refuses it then, and the successor need not wait for this poll any more. Sinks get
 // what was recorded. It reports whether it was, and whether the result may be spoken of
 // as one: not if it came after the lease.
-func (a attempt) record(r lease.Result, event results.Message) (recorded, spoken bool) {
+func (a attempt) record(poll context.Context, r lease.Result, event results.Message) (recorded, spoken bool) {
 	g := a.grant()
-	ctx := context.WithoutCancel(a.cell.Context())
+	ctx := context.WithoutCancel(poll)
 	for try := 1; ; try++ {
-		ended := a.cell.Context().Err() != nil // then there is no time for more than this
+		ended := !a.cell.Alive() // then there is no time for more than this
 		limited, cancel := context.WithTimeout(ctx, recordLimit)
 		err := a.deps.Ledger.Finish(limited, g, r)
 		cancel()
@@ -194,10 +194,17 @@ func (a attempt) record(r lease.Result, event results.Message) (recorded, spoken
 			a.deps.Log.Emit(eventlog.PollDeferred{Session: g.Session, Version: int64(g.Token), Err: err})
 			return false, !ended
 		}
-		select {
-		case <-time.After(recordPause):
-		case <-a.cell.Context().Done(): // one last try, at once
-		}
+		a.pause()
+	}
+}
+
+// pause is the wait between two tries. When the lease ends, the last one follows at once.
+func (a attempt) pause() {
+	lease, done := a.cell.Use()
+	defer done()
+	select {
+	case <-time.After(recordPause):
+	case <-lease.Done():
 	}
 }
 

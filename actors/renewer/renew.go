@@ -25,7 +25,7 @@ func (r *renewerActor) burst(c actor.Context, ttl time.Duration, chosen func(*tr
 	}
 	due := make([]*tracked, 0, len(g.leases))
 	for _, t := range g.leases {
-		if !t.busy && t.cell.Context().Err() == nil && chosen(t) {
+		if !t.busy && t.cell.Alive() && chosen(t) {
 			t.busy = true
 			due = append(due, t)
 		}

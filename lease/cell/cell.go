@@ -17,24 +17,30 @@ var ErrExpired = errors.New("the lease was not renewed in time")
 type Cell struct {
 	// Set once.
 	grant  lease.Grant
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	parent context.Context //nolint:containedctx // a cell is the life of what is done under a lease
 	wall   func(time.Time) time.Time
 
 	mu        sync.Mutex
 	until     time.Time // on the monotonic clock
-	wallUntil time.Time // on the wall clock
+	wallUntil int64     // on the wall clock, in ns as of Unix
 	renewed   time.Time // when the last accepted acquire or renewal was heard of
 	suspended bool
-	ended     time.Time // zero while the cell lives, or when its parent has ended
+	end       *end  // nil while the cell lives, or when its parent has ended
+	onEnd     func(cause error)
+	users     *user // what ends with the cell
+	whole     *user // of them, the one of Context; nil before it was asked for
 	timer     *time.Timer
 }
 
-// New returns the cell of a term, alive until the term's deadline. Its context
-// carries the values of parent and ends with it.
+// end is how a cell ended.
+type end struct {
+	cause error
+	at    time.Time // zero where only the parent has ended
+}
+
+// New returns the cell of a term, alive until the term's deadline, or until parent ends.
 func New(parent context.Context, term lease.Term) *Cell {
-	ctx, cancel := context.WithCancelCause(parent)
-	c := &Cell{grant: term.Grant, ctx: ctx, cancel: cancel, wall: Wall(parent)}
+	c := &Cell{grant: term.Grant, parent: parent, wall: Wall(parent)}
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,10 +52,6 @@ func New(parent context.Context, term lease.Term) *Cell {
 
 // Grant returns what the cell is about.
 func (c *Cell) Grant() lease.Grant { return c.grant }
-
-// Context ends with the trust in the grant. Its cause is ErrExpired or what Kill
-// was given.
-func (c *Cell) Context() context.Context { return c.ctx }
 
 // TrustedUntil returns the present deadline.
 func (c *Cell) TrustedUntil() time.Time {
@@ -70,14 +72,27 @@ func (c *Cell) Renewed() time.Time {
 func (c *Cell) Ended() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ended
+	if c.end == nil {
+		return time.Time{}
+	}
+	return c.end.at
 }
+
+// Alive reports whether the cell has not ended.
+func (c *Cell) Alive() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.alive()
+}
+
+// alive needs the lock.
+func (c *Cell) alive() bool { return c.end == nil && c.parent.Err() == nil }
 
 // trusted returns the deadline, and whether the cell has not ended.
 func (c *Cell) trusted() (until time.Time, alive bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.until, c.ctx.Err() == nil
+	return c.until, c.alive()
 }
 
 // Usable reports whether a new poll may start now. A cell whose deadline passed on the
@@ -87,11 +102,11 @@ func (c *Cell) Usable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	if c.ctx.Err() != nil || !now.Before(c.until) {
+	if !c.alive() || !now.Before(c.until) {
 		return false
 	}
 	if c.slept(now) {
-		c.end(ErrExpired)
+		c.finish(ErrExpired, now)
 		return false
 	}
 	return !c.suspended
@@ -104,11 +119,11 @@ func (c *Cell) Extend(until time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	if c.ctx.Err() != nil || !now.Before(c.until) {
+	if !c.alive() || !now.Before(c.until) {
 		return false
 	}
 	if c.slept(now) {
-		c.end(ErrExpired)
+		c.finish(ErrExpired, now)
 		return false
 	}
 	if until.After(c.until) {
@@ -125,7 +140,7 @@ func (c *Cell) Extend(until time.Time) bool {
 func (c *Cell) Limit(until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ctx.Err() != nil || !until.Before(c.until) {
+	if !c.alive() || !until.Before(c.until) {
 		return
 	}
 	c.set(until)
@@ -146,7 +161,7 @@ func (c *Cell) Suspend() bool {
 func (c *Cell) Kill(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.end(cause)
+	c.finish(cause, time.Now())
 }
 
 // Slept ends the cell if the wall clock is past the deadline although the
@@ -155,45 +170,52 @@ func (c *Cell) Kill(cause error) {
 func (c *Cell) Slept() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ctx.Err() != nil || !c.slept(time.Now()) {
+	now := time.Now()
+	if !c.alive() || !c.slept(now) {
 		return false
 	}
-	c.end(ErrExpired)
+	c.finish(ErrExpired, now)
 	return true
 }
 
 // set needs the lock.
-func (c *Cell) set(until time.Time) { c.until, c.wallUntil = until, c.wall(until) }
+func (c *Cell) set(until time.Time) { c.until, c.wallUntil = until, c.wall(until).UnixNano() }
 
-// end needs the lock.
-func (c *Cell) end(cause error) {
+// finish ends the cell, once, and with it all that is done under it. It needs the lock.
+func (c *Cell) finish(cause error, at time.Time) {
 	c.timer.Stop()
-	c.cancel(cause)
-	c.noteEnd()
-}
-
-// noteEnd needs the lock.
-func (c *Cell) noteEnd() {
-	if c.ended.IsZero() {
-		c.ended = time.Now()
+	if c.end != nil {
+		return
+	}
+	if c.parent.Err() != nil { // its cause was the first
+		cause = context.Cause(c.parent)
+	}
+	c.end = &end{cause: cause, at: at}
+	for u := c.users; u != nil; u = u.next {
+		u.finish(cause)
+	}
+	c.users = nil
+	if c.onEnd != nil {
+		go c.onEnd(cause)
+		c.onEnd = nil
 	}
 }
 
+// slept needs the lock.
 func (c *Cell) slept(now time.Time) bool {
-	return !c.wall(now).Before(c.wallUntil)
+	return c.wall(now).UnixNano() >= c.wallUntil
 }
 
 // ring is the timer's: it ends the cell, or waits on if the deadline has moved.
 func (c *Cell) ring() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ctx.Err() != nil {
+	if !c.alive() {
 		return
 	}
 	if left := time.Until(c.until); left > 0 {
 		c.timer.Reset(left)
 		return
 	}
-	c.cancel(ErrExpired)
-	c.noteEnd()
+	c.finish(ErrExpired, time.Now())
 }

@@ -229,6 +229,117 @@ var _ = Describe("a lease cell on a machine that slept", func() {
 	})
 })
 
+var _ = Describe("what is done under a lease cell", func() {
+	It("ends with the cell, and can end before it", func() {
+		bubble.Run(func(g Gomega) {
+			c := until(28 * time.Second)
+			one, endOne := c.Use()
+			other, endOther := c.Use()
+			third, endThird := c.Use()
+			defer endOther()
+			g.Expect(one.Err()).NotTo(HaveOccurred())
+			endOne()
+			endOne()
+			g.Expect(one.Err()).To(MatchError(context.Canceled))
+			endThird()
+			g.Expect(third.Err()).To(HaveOccurred())
+			bubble.Sleep(28*time.Second - 1)
+			g.Expect(other.Err()).NotTo(HaveOccurred())
+			bubble.Sleep(1)
+			g.Expect(context.Cause(other)).To(MatchError(cell.ErrExpired))
+			g.Expect(context.Cause(one)).To(MatchError(context.Canceled), "it had ended before")
+		})
+	})
+
+	It("has ended at once when it begins after the cell's end", func() {
+		bubble.Run(func(g Gomega) {
+			c := until(time.Hour)
+			c.Kill(errRefused)
+			ctx, end := c.Use()
+			defer end()
+			g.Expect(context.Cause(ctx)).To(MatchError(errRefused))
+			g.Expect(context.Cause(c.Context())).To(MatchError(errRefused))
+		})
+	})
+
+	It("ends with the cell's parent, and carries its values", func() {
+		bubble.Run(func(g Gomega) {
+			type key struct{}
+			parent, cancel := context.WithCancelCause(context.WithValue(context.Background(), key{}, "v"))
+			c := cell.New(parent, lease.Term{TrustedUntil: time.Now().Add(time.Hour)})
+			ctx, end := c.Use()
+			defer end()
+			g.Expect(ctx.Value(key{})).To(Equal("v"))
+			g.Expect(c.Alive()).To(BeTrue())
+			cancel(errRefused)
+			g.Expect(context.Cause(ctx)).To(MatchError(errRefused))
+			g.Expect(c.Alive()).To(BeFalse())
+			c.Kill(cell.ErrExpired)
+			g.Expect(context.Cause(c.Context())).To(MatchError(errRefused), "the first cause counts")
+		})
+	})
+})
+
+var _ = Describe("who waits for a cell's end", func() {
+	// waits hears of the end through a channel.
+	waits := func(c *cell.Cell) chan error {
+		heard := make(chan error, 2)
+		c.OnEnd(func(cause error) { heard <- cause })
+		return heard
+	}
+
+	It("hears of it once, with the first cause, unless he stopped to wait", func() {
+		bubble.Run(func(g Gomega) {
+			c := until(28 * time.Second)
+			other := until(28 * time.Second)
+			heard, unheard := waits(c), waits(other)
+			other.OnEnd(nil)
+			bubble.Sleep(28*time.Second - 1)
+			g.Expect(heard).To(BeEmpty())
+			bubble.Sleep(1)
+			g.Expect(heard).To(Receive(MatchError(cell.ErrExpired)))
+			c.Kill(errRefused)
+			bubble.Sleep(time.Minute)
+			g.Expect(heard).To(BeEmpty())
+			g.Expect(unheard).To(BeEmpty())
+			other.OnEnd(nil)
+		})
+	})
+
+	It("hears at once of an end that was before", func() {
+		bubble.Run(func(g Gomega) {
+			c := until(time.Hour)
+			c.Kill(errRefused)
+			heard := waits(c)
+			bubble.Sleep(0)
+			g.Expect(heard).To(Receive(MatchError(errRefused)))
+		})
+	})
+
+	It("hears of the end of the cell's parent through the set that it is in", func() {
+		bubble.Run(func(g Gomega) {
+			parent, cancel := context.WithCancelCause(context.Background())
+			s := cell.NewSet()
+			s.EndWith(parent)
+			c := cell.New(parent, lease.Term{TrustedUntil: time.Now().Add(time.Hour)})
+			heard := waits(c)
+			s.Add(c)
+			late := cell.New(parent, lease.Term{TrustedUntil: time.Now().Add(time.Hour)})
+			heardLate := waits(late)
+			bubble.Sleep(0)
+			g.Expect(heard).To(BeEmpty())
+			cancel(errRefused)
+			bubble.Sleep(0)
+			g.Expect(heard).To(Receive(MatchError(errRefused)))
+			s.Add(late)
+			bubble.Sleep(0)
+			g.Expect(heardLate).To(Receive(MatchError(errRefused)))
+			bubble.Sleep(time.Hour)
+			g.Expect(s.Overdue(time.Now(), 0)).To(BeZero(), "only the parent has ended")
+		})
+	})
+})
+
 var _ = Describe("a lease cell under many goroutines", func() {
 	It("keeps its deadline at the latest extension and ends once", func() {
 		bubble.Run(func(g Gomega) {

@@ -8,8 +8,8 @@
 //
 // # Invariants
 //
-//   - [Cell.Context] is canceled no later than the trusted deadline, by the
-//     cell's own timer: nobody has to do anything for it.
+//   - [Cell.Context], and what [Cell.Use] returned, is canceled no later than the
+//     trusted deadline, by the cell's own timer: nobody has to do anything for it.
 //   - [Cell.Usable] is false from the deadline on, on the monotonic clock and on
 //     the wall clock, whichever ends first: the monotonic clock of Linux stands
 //     still while the machine sleeps.

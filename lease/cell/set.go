@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -10,6 +11,8 @@ import (
 type Set struct {
 	mu    sync.Mutex
 	cells map[*Cell]struct{}
+	over  bool // by EndWith
+	cause error
 }
 
 // NewSet returns an empty set.
@@ -23,6 +26,22 @@ func (s *Set) Add(c *Cell) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cells[c] = struct{}{}
+	if s.over {
+		c.endWith(s.cause)
+	}
+}
+
+// EndWith has those who wait for the end of a cell of the set hear of it when ctx, the
+// cells' parent, has ended: one watch for all.
+func (s *Set) EndWith(ctx context.Context) {
+	context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.over, s.cause = true, context.Cause(ctx)
+		for c := range s.cells {
+			c.endWith(s.cause)
+		}
+	})
 }
 
 // Remove lets a cell go.
@@ -53,7 +72,7 @@ func (s *Set) Living() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.cells {
-		if c.ctx.Err() != nil {
+		if !c.Alive() {
 			delete(s.cells, c)
 		}
 	}

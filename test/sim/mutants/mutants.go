@@ -22,16 +22,16 @@ func trust() []mutant {
 	const cell, renew = "lease/cell/cell.go", "actors/renewer/renew.go"
 	return []mutant{
 		{name: "the cell has no deadline", edits: []edit{
-			{cell, "	c.cancel(ErrExpired)\n	c.noteEnd()\n}", "}"},
+			{cell, "	c.finish(ErrExpired, time.Now())\n}", "}"},
 			{cell, `	now := time.Now()
-	if c.ctx.Err() != nil || !now.Before(c.until) {
+	if !c.alive() || !now.Before(c.until) {
 		return false
 	}
 	if c.slept(now) {
-		c.end(ErrExpired)
+		c.finish(ErrExpired, now)
 		return false
 	}
-	return !c.suspended`, "	return c.ctx.Err() == nil && !c.suspended"},
+	return !c.suspended`, "	return c.alive() && !c.suspended"},
 		}},
 		{name: "trust has no margin", edits: []edit{
 			{renew, "			t.cell.Extend(sent.Add(ttl - margin))", "			t.cell.Extend(sent.Add(ttl))"},
@@ -42,7 +42,7 @@ func trust() []mutant {
 		{name: "a lease is released while its poll goes on", edits: []edit{
 			{"actors/leaseholder/actor.go", "		c.Send(h.poller, &poller.Stop{})\n", `		c.Send(h.poller, &poller.Stop{})
 		c.Send(h.deps.Renewer, &renewer.Release{
-			Release: lease.Release{Grant: h.cfg.Term.Grant}, ReplyTo: tree.Self(c), GiveUp: h.cell.TrustedUntil(),
+			Release: lease.Release{Grant: h.cell.Grant()}, ReplyTo: tree.Self(c), GiveUp: h.cell.TrustedUntil(),
 		})
 `},
 		}},
