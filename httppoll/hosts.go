@@ -1,52 +1,44 @@
 package httppoll
 
 import (
-	"context"
 	"net"
 	"net/url"
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/semaphore"
+	"leasehold/gate"
 )
 
 // Hosts bounds the polls in flight of each host and port: a [poller.Hosts]. All methods
 // may be called from any goroutine. It remembers only the hosts that are polled or
 // waited for.
 type Hosts struct {
-	most int64
+	most int
 
 	mu    sync.Mutex
 	known map[string]*host
 }
 
 type host struct {
-	places *semaphore.Weighted
+	places *gate.Gate
 	users  int // that poll or wait
 }
 
 // NewHosts returns a bound of so many polls a host, at least one.
 func NewHosts(most int) *Hosts {
-	return &Hosts{most: int64(most), known: map[string]*host{}}
+	return &Hosts{most: most, known: map[string]*host{}}
 }
 
-// Acquire waits, first come first served, until one more poll of the URL's host may be
-// in flight, or ctx ends: then it returns ctx' error. Release ends the poll; it must be
-// called once. An empty or unreadable URL has no host and waits for nothing.
-func (h *Hosts) Acquire(ctx context.Context, rawURL string) (release func(), err error) {
+// Enter takes a place among the polls of the URL's host. If there is none, ready is
+// called when there is, first come first served, as [gate.Gate.Enter] has it. An empty or
+// unreadable URL has no host and waits for nothing.
+func (h *Hosts) Enter(rawURL string, ready func()) (p *gate.Place, atOnce bool) {
 	name := hostOf(rawURL)
 	if name == "" {
-		return func() {}, nil
+		return gate.New(1).Enter(ready)
 	}
 	at := h.enter(name)
-	if err := at.places.Acquire(ctx, 1); err != nil {
-		h.leave(name, at)
-		return nil, err
-	}
-	return func() {
-		at.places.Release(1)
-		h.leave(name, at)
-	}, nil
+	return at.places.EnterAs(ready, func() { h.leave(name, at) })
 }
 
 func (h *Hosts) enter(name string) *host {
@@ -54,7 +46,7 @@ func (h *Hosts) enter(name string) *host {
 	defer h.mu.Unlock()
 	at := h.known[name]
 	if at == nil {
-		at = &host{places: semaphore.NewWeighted(h.most)}
+		at = &host{places: gate.New(h.most)}
 		h.known[name] = at
 	}
 	at.users++

@@ -2,7 +2,6 @@ package node
 
 import (
 	"github.com/asynkron/protoactor-go/actor"
-	"golang.org/x/sync/semaphore"
 
 	"leasehold/actors/keeper"
 	"leasehold/actors/leaseholder"
@@ -13,6 +12,7 @@ import (
 	"leasehold/actors/tenure"
 	"leasehold/actors/tree"
 	"leasehold/eventlog"
+	"leasehold/gate"
 )
 
 // supervision says how the tree of actors is made.
@@ -52,10 +52,9 @@ func (n *Node) membership() func(renewals *actor.PID) *actor.Props {
 	if n.cfg.Poll == nil {
 		return n.keeper
 	}
-	gate := semaphore.NewWeighted(int64(n.cfg.Concurrency))
 	deps := &poller.Deps{
 		Ledger: n.store, Question: func() int64 { return n.questions.Add(1) }, Poll: n.cfg.Poll,
-		Gate: gate, Hosts: n.cfg.Hosts, Results: n.cfg.Results,
+		Gate: gate.New(n.cfg.Concurrency), Hosts: n.cfg.Hosts, Results: n.cfg.Results,
 		Flights: n.flights, Failing: n.failing, Log: n.cfg.Log, Report: n.report,
 	}
 	props := poller.Maker(deps)

@@ -9,12 +9,12 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"golang.org/x/sync/semaphore"
 
 	"leasehold/actors/leaseholder"
 	"leasehold/actors/poller"
 	"leasehold/actors/renewer"
 	"leasehold/actors/tree"
+	"leasehold/gate"
 	"leasehold/internal/actortest"
 	"leasehold/internal/bubble"
 	"leasehold/lease"
@@ -393,7 +393,7 @@ var _ = Describe("leaseholder, renewer and poller together", func() {
 			began := time.Now()
 			canceledAt := make(chan time.Duration, 1)
 			pollers := &poller.Deps{
-				Ledger: hung{}, Question: func() int64 { return 1 }, Gate: semaphore.NewWeighted(1), Log: system.Log,
+				Ledger: hung{}, Question: func() int64 { return 1 }, Gate: gate.New(1), Log: system.Log,
 				Poll: func(ctx context.Context, _ poller.Job) poller.Outcome {
 					<-ctx.Done()
 					canceledAt <- time.Since(began)

@@ -25,7 +25,8 @@ type pollerActor struct {
 	timer *time.Timer
 	seq   uint64 // of the timer that counts
 
-	deferring bool // a deferral was logged and is not over
+	queue     *queue // the attempt that waits; nil: none does
+	deferring bool   // a deferral was logged and is not over
 	hold      context.CancelFunc
 	abort     context.CancelFunc
 	done      chan struct{} // closed when the attempt in flight has ended
@@ -56,6 +57,10 @@ func (p *pollerActor) handle(c actor.Context, message Message) {
 		p.apply(c, p.machine.onUpdate(m.Session, p.cell.Usable()))
 	case *Stop:
 		p.apply(c, p.machine.onStop(m.Abort))
+	case *turn:
+		if m.of == p.queue {
+			p.enter(c)
+		}
 	case *overlong:
 		if p.done == m.done {
 			p.abort()
@@ -67,8 +72,13 @@ func (p *pollerActor) handle(c actor.Context, message Message) {
 			p.attempt = 0
 		}
 		p.noteDeferral(m)
-		p.apply(c, p.machine.onRan(m, p.cell.Usable()))
+		p.ended(c, m)
 	}
+}
+
+// ended follows the end of an attempt.
+func (p *pollerActor) ended(c actor.Context, r *ran) {
+	p.apply(c, p.machine.onRan(r, p.cell.Usable()))
 }
 
 func (p *pollerActor) apply(c actor.Context, e effect) {
@@ -79,15 +89,10 @@ func (p *pollerActor) apply(c actor.Context, e effect) {
 		p.timer = tree.Self(c).After(e.wait, &tick{seq: p.seq})
 	case start:
 		p.disarm()
-		p.start(c)
-	case hold:
-		p.hold()
-		if e.wait > 0 {
-			p.uncut()
-			p.cut = tree.Self(c).After(e.wait, &overlong{done: p.done})
-		}
-	case abort:
-		p.abort()
+		p.queue = &queue{}
+		p.enter(c)
+	case hold, abort:
+		p.stop(c, e)
 	case end:
 		p.disarm()
 		c.Stop(c.Self())
@@ -97,10 +102,26 @@ func (p *pollerActor) apply(c actor.Context, e effect) {
 	}
 }
 
-// start runs an attempt beside the actor.
-func (p *pollerActor) start(c actor.Context) {
+// stop ends the attempt: one that waits for its places at once.
+func (p *pollerActor) stop(c actor.Context, e effect) {
+	switch {
+	case p.queue != nil:
+		p.withdraw(c)
+	case e.do == abort:
+		p.abort()
+	default:
+		p.hold()
+		if e.wait > 0 {
+			p.uncut()
+			p.cut = tree.Self(c).After(e.wait, &overlong{done: p.done})
+		}
+	}
+}
+
+// start runs an attempt, which has its places, beside the actor.
+func (p *pollerActor) start(c actor.Context, q *queue) {
 	poll, abort := p.cell.Use()
-	gate, hold := context.WithCancel(poll)
+	ask, hold := context.WithCancel(poll)
 	done := make(chan struct{})
 	p.abort, p.hold, p.done = abort, hold, done
 
@@ -111,9 +132,10 @@ func (p *pollerActor) start(c actor.Context) {
 	a := attempt{deps: p.deps, cell: p.cell, session: p.machine.session, name: p.attempt, question: question}
 	tree.Async(c, func() any {
 		defer close(done)
+		defer q.leave()
 		defer abort()
 		defer hold()
-		return a.run(gate, poll)
+		return a.run(ask, poll)
 	})
 }
 
@@ -139,6 +161,10 @@ func (p *pollerActor) quit() {
 	p.machine.stopping = true
 	p.disarm()
 	p.uncut()
+	if p.queue != nil {
+		p.queue.leave()
+		p.queue = nil
+	}
 	if p.abort != nil {
 		p.abort()
 		<-p.done

@@ -33,7 +33,7 @@ const (
 	recordLimit = 5 * time.Second
 )
 
-// attempt is one try to poll: wait for the host and the gate, begin, poll, finish.
+// attempt is one try to poll: begin, poll, finish.
 type attempt struct {
 	deps    *Deps
 	cell    *cell.Cell
@@ -42,23 +42,11 @@ type attempt struct {
 	name, question int64
 }
 
-// run does the attempt. The wait for the gate ends with gate, the poll with poll.
-func (a attempt) run(gate, poll context.Context) *ran {
-	if a.deps.Hosts != nil {
-		leave, err := a.deps.Hosts.Acquire(gate, a.session.URL)
-		if err != nil {
-			return a.skipped(&ran{kind: unusable})
-		}
-		defer leave()
-	}
-	if err := a.deps.Gate.Acquire(gate, 1); err != nil {
+// run does the attempt, unless ask has ended. It ends with poll.
+func (a attempt) run(ask, poll context.Context) *ran {
+	if ask.Err() != nil {
 		return a.skipped(&ran{kind: unusable})
 	}
-	defer a.deps.Gate.Release(1)
-	if !a.cell.Usable() || gate.Err() != nil {
-		return a.skipped(&ran{kind: unusable})
-	}
-
 	bound := a.session.Timeout + slack
 	poll, cancel := context.WithDeadline(poll, time.Now().Add(bound))
 	defer cancel()
@@ -68,7 +56,7 @@ func (a attempt) run(gate, poll context.Context) *ran {
 	case errors.Is(err, lease.ErrLost):
 		a.cell.Kill(err)
 		return a.skipped(&ran{kind: lost})
-	case err != nil && gate.Err() != nil:
+	case err != nil && ask.Err() != nil:
 		return a.skipped(&ran{kind: unusable}) // the question was cut off, by a stop or the cell's end
 	case err != nil:
 		return a.skipped(&ran{kind: deferred, err: err})
@@ -78,12 +66,7 @@ func (a attempt) run(gate, poll context.Context) *ran {
 	return a.work(poll, begun, heard)
 }
 
-// skipped tells of an attempt that did not become a poll.
-func (a attempt) skipped(r *ran) *ran {
-	g := a.grant()
-	a.deps.Log.Emit(eventlog.PollSkipped{Session: g.Session, Version: int64(g.Token), Reason: r.kind.String()})
-	return r
-}
+func (a attempt) skipped(r *ran) *ran { return skipped(a.deps.Log, a.grant(), r) }
 
 // slot says what Redis shall begin.
 func (a attempt) slot(bound time.Duration) lease.Slot {

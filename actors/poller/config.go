@@ -8,6 +8,7 @@ import (
 
 	"leasehold/actors/tree"
 	"leasehold/eventlog"
+	"leasehold/gate"
 	"leasehold/lease"
 	"leasehold/lease/cell"
 	"leasehold/results"
@@ -48,17 +49,17 @@ const (
 // any goroutine.
 type Func func(ctx context.Context, job Job) Outcome
 
-// Gate bounds the polls in flight on this node; golang.org/x/sync/semaphore fits.
+// Gate bounds the polls in flight on this node; gate.Gate is one.
 type Gate interface {
-	Acquire(ctx context.Context, n int64) error
-	Release(n int64)
+	// Enter takes a place, or has ready called once it is there.
+	Enter(ready func()) (p *gate.Place, atOnce bool)
 }
 
 // Hosts bounds the polls in flight of each host; httppoll.Hosts is one.
 type Hosts interface {
-	// Acquire waits until one more poll of the URL's host may be in flight, or returns
-	// an error once ctx has ended. Release is called once.
-	Acquire(ctx context.Context, url string) (release func(), err error)
+	// Enter takes a place among the polls of the URL's host, or has ready called once it
+	// is there.
+	Enter(url string, ready func()) (p *gate.Place, atOnce bool)
 }
 
 // Deps is what all pollers of a node share. It is not changed after the first

@@ -41,11 +41,11 @@ var _ = Describe("the events of a poller", func() {
 	It("tell of a lease that can not be used, for which Redis is not asked", func() {
 		run(func(g Gomega, b *bench) {
 			b.cell.Suspend()
-			g.Expect(b.deps.Gate.Acquire(b.cell.Context(), 10)).To(Succeed()) // all: the attempt waits
+			leave := occupy(b.deps.Gate, 10) // the attempt waits
 			b.cell.Extend(time.Now().Add(time.Hour))
 			b.start(doc(), 0)
 			b.cell.Suspend()
-			b.deps.Gate.Release(10)
+			leave()
 			bubble.Sleep(time.Second)
 			g.Expect(b.system.Events("poll.skipped")).To(ConsistOf(ContainSubstring(`"reason":"unusable"`)))
 			g.Expect(b.stub.see().begins).To(BeEmpty())

@@ -1,67 +1,78 @@
 package poller_test
 
 import (
-	"context"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"golang.org/x/sync/semaphore"
 
 	"leasehold/actors/poller"
+	"leasehold/gate"
 	"leasehold/internal/bubble"
 )
 
 // oneHost lets one poll of all hosts together be in flight, and keeps the URLs.
 type oneHost struct {
-	places *semaphore.Weighted
+	places *gate.Gate
 	urls   chan string
 }
 
-func (h oneHost) Acquire(ctx context.Context, url string) (func(), error) {
+func (h oneHost) Enter(url string, ready func()) (*gate.Place, bool) {
 	h.urls <- url
-	if err := h.places.Acquire(ctx, 1); err != nil {
-		return nil, err
-	}
-	return func() { h.places.Release(1) }, nil
+	return h.places.Enter(ready)
 }
 
 var _ = Describe("A poll whose host is busy", func() {
-	busy := func(b *bench) oneHost {
-		h := oneHost{places: semaphore.NewWeighted(1), urls: make(chan string, 100)}
-		Expect(h.places.TryAcquire(1)).To(BeTrue())
+	busy := func(b *bench) (h oneHost, leave func()) {
+		h = oneHost{places: gate.New(1), urls: make(chan string, 100)}
 		b.deps.Hosts = h
-		b.deps.Gate = semaphore.NewWeighted(1)
-		return h
+		b.deps.Gate = gate.New(1)
+		return h, occupy(h.places, 1)
 	}
 
 	It("waits without a place among the polls in flight, and gives the host's back when it has ended", func() {
 		run(func(g Gomega, b *bench) {
-			h := busy(b)
+			h, leave := busy(b)
 			b.start(doc(), 0)
 			bubble.Sleep(2 * time.Second)
 			g.Expect(b.stub.see().begins).To(BeEmpty(), "Redis is not asked before the poll may be sent")
 			g.Expect(<-h.urls).To(Equal(doc().URL))
-			gate := b.deps.Gate.(*semaphore.Weighted) //nolint:forcetypeassert // set above
-			g.Expect(gate.TryAcquire(1)).To(BeTrue(), "polls of other hosts have room")
-			gate.Release(1)
-			h.places.Release(1)
+			occupy(b.deps.Gate, 1)() // polls of other hosts have room
+			leave()
 			bubble.Sleep(time.Millisecond)
 			g.Expect(b.stub.see().begins).To(HaveLen(1))
-			g.Expect(h.places.TryAcquire(1)).To(BeTrue(), "the poll has ended")
+			occupy(h.places, 1) // the poll has ended
+		})
+	})
+
+	It("keeps its host's place while it waits for one among the polls in flight", func() {
+		run(func(g Gomega, b *bench) {
+			h, leave := busy(b)
+			leaveGate := occupy(b.deps.Gate, 1)
+			b.start(doc(), 0)
+			leave()
+			bubble.Sleep(time.Second)
+			_, in := h.places.Enter(func() {})
+			g.Expect(in).To(BeFalse())
+			g.Expect(b.stub.see().begins).To(BeEmpty())
+			leaveGate()
+			bubble.Sleep(time.Millisecond)
+			g.Expect(b.stub.see().begins).To(HaveLen(1))
 		})
 	})
 
 	It("does not start after its lease is to be given back", func() {
 		run(func(g Gomega, b *bench) {
-			h := busy(b)
+			h, leave := busy(b)
 			b.start(doc(), 0)
 			bubble.Sleep(time.Second)
 			b.tell(&poller.Stop{})
 			g.Expect(b.terminated()).To(BeTrue())
-			h.places.Release(1)
+			leave()
 			bubble.Sleep(time.Minute)
 			g.Expect(b.stub.see().begins).To(BeEmpty())
+			occupy(h.places, 1)
+			occupy(b.deps.Gate, 1)
 		})
 	})
 })

@@ -10,9 +10,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"golang.org/x/sync/semaphore"
 
 	"leasehold/actors/poller"
+	"leasehold/gate"
 	"leasehold/internal/actortest"
 	"leasehold/internal/bubble"
 	"leasehold/lease"
@@ -144,7 +144,7 @@ func newBench(g Gomega) *bench {
 	b.cell = b.newCell(time.Hour)
 	var questions atomic.Int64
 	b.deps = &poller.Deps{
-		Ledger: b.stub, Question: func() int64 { return questions.Add(1) }, Poll: b.stub.Poll, Gate: semaphore.NewWeighted(10), Log: b.system.Log, Report: b.system.Report,
+		Ledger: b.stub, Question: func() int64 { return questions.Add(1) }, Poll: b.stub.Poll, Gate: gate.New(10), Log: b.system.Log, Report: b.system.Report,
 	}
 	return b
 }
@@ -166,6 +166,33 @@ func (b *bench) tell(m poller.Message) {
 }
 
 func (b *bench) terminated() bool { return actortest.Count[*actor.Terminated](b.parent) == 1 }
+
+// occupy takes all places of a gate that has so many, until leave is called.
+func occupy(g poller.Gate, places int) (leave func()) {
+	GinkgoHelper()
+	var taken []*gate.Place
+	for range places {
+		p, in := g.Enter(nil)
+		Expect(in).To(BeTrue())
+		taken = append(taken, p)
+	}
+	return func() {
+		for _, p := range taken {
+			p.Leave()
+		}
+	}
+}
+
+// keptGate keeps how it tells those who wait of their turn.
+type keptGate struct {
+	*gate.Gate
+	turns []func()
+}
+
+func (k *keptGate) Enter(ready func()) (*gate.Place, bool) {
+	k.turns = append(k.turns, ready)
+	return k.Gate.Enter(ready)
+}
 
 // close ends the poller, which must end at once if nothing is in flight.
 func (b *bench) close() {

@@ -25,6 +25,9 @@ type Stop struct{ Abort bool }
 // tick is the slot's timer.
 type tick struct{ seq uint64 }
 
+// turn says that one of the places that an attempt waits for is there.
+type turn struct{ of *queue }
+
 // overlong says that the poll of that attempt has lasted for the timeout of a document
 // that came meanwhile.
 type overlong struct{ done chan struct{} }
@@ -74,6 +77,7 @@ func (*Update) isMessage() {}
 func (*Resume) isMessage() {}
 func (*Stop) isMessage()   {}
 func (*tick) isMessage()   {}
+func (*turn) isMessage()   {}
 func (*ran) isMessage()    {}
 
 func (*overlong) isMessage() {}
