@@ -132,18 +132,22 @@ func (a *membershipActor) handle(c actor.Context, message Message) {
 	}
 }
 
-// reconcile compares with Redis. In a large fleet the full scan is done by each
-// node less often, so that its load on Redis doesn't grow with the fleet.
+// reconcile compares with Redis. In a large fleet all keys are gone through by each
+// node less often, so that its load on Redis doesn't grow with the fleet. Without events
+// new nodes are found by that alone, and it is done each time.
 func (a *membershipActor) reconcile(c actor.Context) {
 	a.scans = tree.Self(c).After(a.cfg.Reconcile, &reconcile{})
 	m := a.machine
-	m.out.list = true
 	a.round++
-	if every := (m.fleet.size() + scanFleet - 1) / scanFleet; a.round%every == 0 {
-		m.out.scan = true
-		return
+	every := (m.fleet.size() + scanFleet - 1) / scanFleet
+	m.out.scan = m.out.scan || a.round%every == 0
+	m.out.list = m.out.list || m.deaf || m.out.scan
+	if !m.out.list {
+		m.out.check = append(m.out.check, m.fleet.all()...)
 	}
-	m.lookAtMine()
+	if !m.out.scan {
+		m.lookAtMine()
+	}
 }
 
 func (a *membershipActor) terminated(who *actor.PID) {

@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -149,6 +150,11 @@ func (f *fleet) live() []planner.Name {
 	}
 	slices.SortFunc(names, func(a, b planner.Name) int { return strings.Compare(a.String(), b.String()) })
 	return names
+}
+
+// all returns the names of all known nodes, this one included.
+func (f *fleet) all() []string {
+	return slices.AppendSeq([]string{f.self.String()}, maps.Keys(f.nodes))
 }
 
 // size counts the nodes that live, suspects included.

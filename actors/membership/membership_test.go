@@ -37,8 +37,11 @@ type redis struct {
 	events []redisevents.Event
 	down   bool
 	delay  time.Duration // of a claim
+	peers  []string
+	deaf   bool
 	scans  int
 	lists  int
+	checks int // of all nodes
 	most   int // claims in one call
 }
 
@@ -96,11 +99,24 @@ func (r *redis) List(context.Context) ([]lease.Member, error) {
 	if r.down {
 		return nil, errRedis
 	}
-	return []lease.Member{{Instance: self, Remaining: 30 * time.Second}}, nil
+	return r.members(append([]string{self}, r.peers...)), nil
 }
 
-func (*redis) Check(_ context.Context, names []string) ([]lease.Member, error) {
-	return make([]lease.Member, len(names)), nil
+func (*redis) members(names []string) []lease.Member {
+	members := make([]lease.Member, len(names))
+	for i, name := range names {
+		members[i] = lease.Member{Instance: name, Remaining: 30 * time.Second}
+	}
+	return members
+}
+
+func (r *redis) Check(_ context.Context, names []string) ([]lease.Member, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(names) == 1+len(r.peers) {
+		r.checks++
+	}
+	return r.members(names), nil
 }
 
 func (r *redis) Scan(_ context.Context, each func([]session.Document)) error {
@@ -135,7 +151,11 @@ func (r *redis) Get(_ context.Context, ids []string) ([]session.Document, error)
 	return docs, nil
 }
 
-func (*redis) Healthy() bool { return true }
+func (r *redis) Healthy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.deaf
+}
 
 func (r *redis) Take() []redisevents.Event {
 	r.mu.Lock()
@@ -313,6 +333,29 @@ var _ = Describe("the membership actor", func() {
 			g.Expect(b.take()).To(Equal([]string{"made b"}))
 			g.Expect(b.system.Events("reconcile.repaired")).To(HaveLen(1))
 		})
+	})
+
+	It("lists the nodes of a large fleet less often, and reads the heartbeats that it knows", func() {
+		peers := func(r *redis) {
+			for i := range 11 { // twelve nodes: every third time
+				r.peers = append(r.peers, fmt.Sprintf("peer%d-1-00000001", i))
+			}
+		}
+		run(nil, func(g Gomega, b *bench) {
+			counts := func(d time.Duration) (lists, scans, checks int) {
+				b.redis.with(func(r *redis) { r.lists, r.scans, r.checks = 0, 0, 0 })
+				bubble.Sleep(d)
+				b.redis.with(func(r *redis) { lists, scans, checks = r.lists, r.scans, r.checks })
+				return lists, scans, checks
+			}
+			bubble.Sleep(time.Second)
+			lists, scans, checks := counts(time.Minute)
+			g.Expect([]int{lists, scans, checks}).To(Equal([]int{2, 2, 4}))
+			b.redis.with(func(r *redis) { r.deaf = true })
+			bubble.Sleep(10 * time.Second)
+			lists, scans, _ = counts(time.Minute)
+			g.Expect([]int{lists, scans}).To(Equal([]int{6, 2}))
+		}, func(b *bench) { peers(b.redis) })
 	})
 
 	It("takes the events that were announced to the actor before it", func() {

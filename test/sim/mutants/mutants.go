@@ -105,7 +105,7 @@ func decisions() []mutant {
 			{dir + "claims.go", "m.out.tells = append(m.out.tells, tell{id: c.id, message: &leaseholder.Verify{}})", "m.release(c, leaseholder.Rebalance)"},
 		}},
 		{name: "nothing is ever scanned again", edits: []edit{
-			{dir + "actor.go", "	m.out.list = true\n	a.round++", "	a.round++\n	if a.round > 0 {\n		return\n	}"},
+			{dir + "actor.go", "	m := a.machine\n	a.round++", "	m := a.machine\n	a.round++\n	if a.round > 0 {\n		return\n	}"},
 			{dir + "hints.go", "	m.out.list, m.out.scan = true, true\n	if g.Server", "	if g.Server"},
 		}},
 		{name: "a paused session is still polled", edits: []edit{
