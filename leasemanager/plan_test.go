@@ -220,6 +220,7 @@ var _ = Describe("members that poll by plan", func() {
 			w := &works{}
 			a := f.start(leasemanager.WithPoller(w.poll))
 			a.take("s")
+			bubble.Sleep(time.Millisecond) // only what is told of one session has an order
 			a.take("work")
 			g.Expect(f.Owners()).To(HaveKeyWithValue("s", a.InstanceID()+"/manual"))
 			f.Put("s", `{"kind":"log","interval":"1s"}`)
