@@ -242,6 +242,24 @@ func (m *machine) lookFirst() {
 	m.looked = len(m.out.look) == 0
 }
 
+// lookAtUnknown has, at its time, the leases looked at of which nobody told who has them.
+// Nodes that start together see each other and the documents at different moments, and
+// take sessions in each other's place: plans that build on what should be would keep
+// differing until the next scan.
+func (m *machine) lookAtUnknown(now time.Time) {
+	if !m.ready || m.lookAt.IsZero() || now.Before(m.lookAt) {
+		return
+	}
+	m.lookAt = time.Time{}
+	for id, e := range m.entries {
+		_, held := m.held[id]
+		unknown := e.holder == "" || !now.Before(e.heldUntil)
+		if !held && unknown && m.asking[id] == nil && e.session.Pollable() {
+			m.out.look = append(m.out.look, id)
+		}
+	}
+}
+
 // lookAtMine has the leases looked at that this node should hold and doesn't.
 func (m *machine) lookAtMine() {
 	for id, e := range m.entries {

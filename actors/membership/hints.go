@@ -50,6 +50,7 @@ func (m *machine) onGap(g redisevents.Gap, now time.Time) {
 func (m *machine) onServerChanged(now time.Time) {
 	m.out.renew = true
 	m.forgotAt = now
+	m.lookAt = later(m.lookAt, now.Add(m.set.TTL+newcomer))
 }
 
 // noteServer follows the name of the server that answered a claim: events tell of

@@ -39,7 +39,10 @@ type machine struct {
 	// claimed for a while. pauseUntil keeps all, since Redis does not answer.
 	forgotAt, pauseUntil time.Time
 	server               string // its present life, as far as it tells
-	misses               int    // claims in a row without an answer
+	// lookAt is when all leases should have holders again, after a start or a restart of
+	// Redis: what is not known by then is looked at.
+	lookAt time.Time
+	misses int // claims in a row without an answer
 
 	arrivals  burst
 	stale     bool // the plan does not fit the view
@@ -141,6 +144,7 @@ func (m *machine) onTime(now time.Time) {
 		e.wakeAt = time.Time{}
 		m.consider(i.id, e, i.why, now)
 	}
+	m.lookAtUnknown(now)
 	m.drifted = m.fleet.reopen(now) || m.drifted
 	m.rebalance(now)
 	m.startPlan(now)
@@ -155,7 +159,10 @@ func (m *machine) next(now time.Time) time.Time {
 		}
 	}
 	earlier(m.agenda.next())
-	if !m.ready && m.informed() { // else an answer comes first
+	switch {
+	case m.ready:
+		earlier(m.lookAt)
+	case m.informed(): // else an answer comes first
 		earlier(m.readyAt())
 	}
 	if m.planLater(now) {
@@ -189,6 +196,7 @@ func (m *machine) settleDown(now time.Time) {
 		return
 	}
 	m.ready = true
+	m.lookAt = later(m.lookAt, now.Add(newcomer))
 	m.considerMine(now)
 	// The others may have become ready with this node: their turns count from now.
 	for id, e := range m.entries {

@@ -113,7 +113,77 @@ var _ = Describe("the plan after a restart of Redis", func() {
 	})
 })
 
+// started is one of three nodes that start together, and is ready since a while.
+func started(sessions int) *desk {
+	d := newDesk()
+	d.peeks = true
+	d.list(peer, third)
+	d.scan(docs(ids(sessions)...)...)
+	d.sleep(settleMost)
+	d.take()
+	return d
+}
+
 func (d *desk) peeked(s lease.Status) {
 	d.m.onPeeked([]lease.Status{s}, d.now)
 	d.settle()
 }
+
+var _ = Describe("a node that does not know who took what", func() {
+	It("looks at those leases when all should have holders, once", func() {
+		d := started(6)
+		mine, others := d.mine()
+		Expect(len(others)).To(BeNumerically(">", 1))
+		d.own(mine...)
+		d.status(lease.Status{Session: others[0], Holder: peer, Remaining: ttl})
+		since := d.now.Sub(d.m.started) - settle // it is ready
+		d.sleep(newcomer - since - 1)
+		Expect(d.take().look).To(BeEmpty())
+		Expect(d.m.next(d.now)).To(Equal(d.now.Add(1)))
+		d.sleep(1)
+		Expect(d.take().look).To(ConsistOf(others[1:]))
+		d.sleep(ttl / 3)
+		Expect(d.take().look).To(BeEmpty())
+	})
+
+	It("learns from it what its plan was wrong about", func() {
+		d := started(6)
+		mine, others := d.mine()
+		d.own(mine...)
+		d.sleep(newcomer)
+		d.take()
+		holders := map[string]string{}
+		for _, id := range others {
+			holders[id] = peer
+		}
+		d.looks(holders, others) // the third took nothing
+		d.sleep(settle)
+		for _, id := range mine {
+			Expect(d.m.entries[id].mine).To(BeTrue(), "this node has its share")
+		}
+		owners := map[string]int{}
+		for _, id := range others {
+			owners[d.m.entries[id].owner]++
+		}
+		Expect(owners).To(Equal(map[string]int{peer: 2, third: 2}))
+	})
+
+	It("looks again when all that Redis forgot should have holders", func() {
+		d := ready([]string{peer}, ids(4))
+		mine, others := d.mine()
+		d.own(mine...)
+		for _, id := range others {
+			d.heldBy(id, peer, ttl)
+		}
+		d.sleep(newcomer)
+		d.event(redisevents.Gap{Restarted: true})
+		d.peeks = true
+		d.sleep(ttl - 1)
+		d.member(peer, 2*ttl)
+		d.take()
+		d.sleep(newcomer)
+		Expect(d.take().look).To(BeEmpty())
+		d.sleep(1)
+		Expect(d.take().look).To(ConsistOf(others))
+	})
+})
