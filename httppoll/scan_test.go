@@ -37,7 +37,7 @@ func FuzzFollowStaysAtTheOrigin(f *testing.F) {
 	for _, location := range []string{
 		"/x", "//other/x", "http://10.0.0.7:9090/y", "http://10.0.0.7/y", "https://10.0.0.7:9090/", "?q", "#f",
 		"http://10.0.0.7:9090@other/", "file:///etc/passwd", `\\elsewhere\x`, "http:other", "http:///x", "HTTP://10.0.0.7:9090",
-		"http://[::1]:9090/", "http://10.0.0.7:9090\t@other/", "//10.0.0.7:9090/../..//other", "javascript:x",
+		"http://[::1]:9090/", "http://10.0.0.7:9090\t@other/", "//10.0.0.7:9090/../..//other", "javascript:x", "pAss:",
 	} {
 		f.Add(location, 302)
 	}
@@ -49,7 +49,7 @@ func FuzzFollowStaysAtTheOrigin(f *testing.F) {
 		h := hop{url: origin.String(), method: "POST", body: true, user: origin.User}
 		next, err := follow(h, origin, origin, status, location)
 		if err != nil {
-			if strings.Contains(err.Error(), "pass") && !strings.Contains(location, "pass") {
+			if strings.Contains(err.Error(), "pass") && !strings.Contains(strings.ToLower(location), "pass") {
 				t.Errorf("a secret in %q", err)
 			}
 			return
