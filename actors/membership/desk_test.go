@@ -50,13 +50,17 @@ func newDesk(change ...func(*Settings)) *desk {
 	return d
 }
 
+// readyAfter is how old a desk is that is ready: its turns at what others let lie at the
+// start have passed.
+const readyAfter = settleMost + fallbacks*rankDelay
+
 // ready returns a desk that knows these other nodes and sessions and may claim;
 // what it wanted on the way is forgotten.
 func ready(peers, sessions []string) *desk {
 	d := newDesk()
 	d.list(peers...)
 	d.scan(docs(sessions...)...)
-	d.sleep(settleMost)
+	d.sleep(readyAfter)
 	d.take()
 	return d
 }

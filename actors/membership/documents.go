@@ -216,7 +216,7 @@ func (m *machine) onScan(docs []document, read, now time.Time) {
 	}
 	if first {
 		m.scanned, m.stale = true, true
-		m.lookFirst()
+		m.lookFirst(now)
 		return
 	}
 	if news > 0 {
@@ -235,11 +235,11 @@ func (m *machine) lookAtAll() {
 	}
 }
 
-// lookFirst has the leases looked at before a plan is made: it builds on who has
+// lookFirst has all leases looked at before a plan is made: it builds on who has
 // what.
-func (m *machine) lookFirst() {
+func (m *machine) lookFirst(now time.Time) {
 	m.lookAtAll()
-	m.looked = len(m.out.look) == 0
+	m.looked, m.lookedAt = len(m.out.look) == 0, now
 }
 
 // lookAtUnknown has, at its time, the leases looked at of which nobody told who has them.

@@ -152,7 +152,7 @@ var _ = Describe("a node among others", func() {
 		Expect(o.check).To(ContainElement(peer))
 		Expect(d.m.fleet.lives(peer)).To(BeFalse())
 		Expect(d.m.entries[others[0]].mine).To(BeTrue(), "its sessions are planned anew")
-		d.member(peer, ttl-settleMost-1001*time.Millisecond) // the beat that was known already
+		d.member(peer, ttl-readyAfter-1001*time.Millisecond) // the beat that was known already
 		Expect(d.m.fleet.lives(peer)).To(BeFalse())
 		d.sleep(time.Second)
 		d.member(peer, ttl)

@@ -35,7 +35,7 @@ var _ = Describe("the view of the fleet", func() {
 
 	It("looks at a heartbeat at its deadline and a millisecond, and again when there is no answer", func() {
 		d := ready([]string{peer}, ids(2))
-		d.sleep(ttl - settleMost)
+		d.sleep(ttl - readyAfter)
 		Expect(d.take().check).To(BeEmpty())
 		d.sleep(time.Millisecond)
 		Expect(d.take().check).To(Equal([]string{peer}))
@@ -50,7 +50,7 @@ var _ = Describe("the view of the fleet", func() {
 
 	It("asks a Redis that hangs ever less", func() {
 		d := ready([]string{peer}, ids(2))
-		d.sleep(ttl - settleMost + touchAfter)
+		d.sleep(ttl - readyAfter + touchAfter)
 		Expect(d.take().check).To(Equal([]string{peer}))
 		for _, pause := range []time.Duration{firstPause, 2 * firstPause, 4 * firstPause, mostPause, mostPause} {
 			d.sleep(pause - time.Millisecond)

@@ -25,11 +25,12 @@ type machine struct {
 
 	// Phases of the node's life.
 	started  time.Time
-	deaf     bool // no events arrive
-	scanned  bool // the catalog was read once
-	listed   bool // the fleet was read once
-	looked   bool // the leases were read once
-	ready    bool // claims may be made
+	deaf     bool      // no events arrive
+	scanned  bool      // the catalog was read once
+	listed   bool      // the fleet was read once
+	looked   bool      // the leases were read once
+	lookedAt time.Time // when they were read last, all of them
+	ready    bool      // claims may be made
 	fenced   bool
 	draining bool
 
@@ -195,16 +196,26 @@ func (m *machine) settleDown(now time.Time) {
 	if m.ready || !m.informed() || now.Before(m.readyAt()) {
 		return
 	}
+	if m.fleet.size() > 1 && m.lookedAt.Before(m.readyAt()) {
+		// The others may have begun to claim since: what is theirs by now is not tried.
+		m.lookFirst(now)
+		m.stale = true
+		return
+	}
 	m.ready = true
 	m.lookAt = later(m.lookAt, now.Add(newcomer))
 	m.considerMine(now)
-	// The others may have become ready with this node: their turns count from now.
+	// The others may have become ready with this node: their turns count from now. One
+	// that is new may not be ready yet; what nobody has had waits for it.
 	for id, e := range m.entries {
 		switch {
 		case e.mine:
 		case e.doubtful(now):
 			m.consider(id, e, byPlan, now)
-		case e.holder == "":
+		case e.holder != "":
+		case e.ledAt.IsZero():
+			m.fallBack(id, e, later(now, m.fleet.begins(e.owner)))
+		default:
 			m.fallBack(id, e, now)
 		}
 	}
@@ -240,7 +251,7 @@ func (m *machine) onFenced(fenced bool, now time.Time) {
 		m.started, m.changedAt = now, now
 		m.ready, m.listed = false, false
 		m.out.list = true
-		m.lookFirst()
+		m.lookFirst(now)
 	}
 }
 

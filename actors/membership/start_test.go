@@ -38,12 +38,59 @@ var _ = Describe("nodes that start together", func() {
 		claimed := map[bool]int{} // by whether it is mine
 		for after := time.Duration(0); after < settle+rankDelay; after += time.Millisecond {
 			m.onTime(now.Add(after))
+			if !m.looked { // once more, when the node is ready
+				m.onStatuses(free, now.Add(after))
+				m.onTime(now.Add(after))
+				in := m.take().plan
+				m.onPlan(in, planner.Assign(in.View), now.Add(after))
+			}
 			for _, c := range m.take().claims {
 				claimed[m.entries[c.Session].mine]++
 			}
 		}
 		Expect(claimed).To(Equal(map[bool]int{true: 10}))
-		m.onTime(now.Add(settle + 2*rankDelay))
+		m.onTime(now.Add(settleMost + rankDelay - time.Millisecond))
+		Expect(m.take().peek).To(BeEmpty(), "the others may still be about to begin")
+		m.onTime(now.Add(settleMost + 2*rankDelay))
 		Expect(m.take().peek).To(HaveLen(20))
+	})
+
+	It("try nothing that one which was sooner has taken meanwhile, and take it when that gives it up", func() {
+		d := newDesk()
+		d.list(peer)
+		d.scan(docs(ids(10)...)...) // the first look finds all free
+		d.take()
+		d.now = d.now.Add(settle)
+		d.m.onTime(d.now)
+		looked := d.m.take().look
+		Expect(looked).To(HaveLen(10))
+		var taken []lease.Status
+		for _, id := range looked {
+			taken = append(taken, lease.Status{Session: id, Holder: peer, Remaining: ttl})
+		}
+		d.m.onStatuses(taken, d.now)
+		d.settle()
+		d.sleep(settle)
+		Expect(d.take().claims).To(BeEmpty())
+		mine := 0
+		for id, e := range d.m.entries {
+			if e.mine {
+				mine++
+				d.freed(id)
+			}
+		}
+		Expect(mine).To(Equal(5))
+		Expect(d.take().claims).To(HaveLen(5))
+	})
+
+	It("begin without a second look where there is no other", func() {
+		d := newDesk()
+		d.list()
+		d.scan(docs(ids(10)...)...)
+		d.take()
+		d.sleep(settle)
+		o := d.take()
+		Expect(o.look).To(BeEmpty())
+		Expect(o.claims).To(HaveLen(10))
 	})
 })
