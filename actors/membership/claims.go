@@ -183,6 +183,9 @@ func (m *machine) onOutcomes(outcomes []lease.Outcome, sent, now time.Time) {
 			m.onHeld(o, e, a, now)
 		}
 	}
+	if len(m.asking) == 0 {
+		m.asking = make(map[string]*ask) // after a start it had room for all sessions
+	}
 	if answered {
 		m.misses, m.pauseUntil = 0, time.Time{}
 	}

@@ -101,6 +101,9 @@ func (v *coverage) known(m *machine) Known {
 			k.FreeSince = f.since
 		}
 	}
+	if len(v.free) == 0 {
+		v.free = nil // after a start it had room for all sessions
+	}
 	k.Elsewhere = max(0, pollable-k.Owned-k.Unleased)
 	return k
 }

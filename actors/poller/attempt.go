@@ -183,11 +183,11 @@ func (a attempt) record(poll context.Context, r lease.Result, event results.Mess
 
 // pause is the wait between two tries. When the lease ends, the last one follows at once.
 func (a attempt) pause() {
-	lease, done := a.cell.Use()
+	held, done := a.cell.Use()
 	defer done()
 	select {
 	case <-time.After(recordPause):
-	case <-lease.Done():
+	case <-held.Done():
 	}
 }
 

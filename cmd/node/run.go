@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	"leasehold/cli"
 	"leasehold/config"
 	"leasehold/eventlog"
+	"leasehold/memory"
 	"leasehold/metrics"
 	"leasehold/node"
 	"leasehold/tracing"
@@ -81,6 +84,11 @@ func (a *app) start(cmd *cobra.Command) exitCode {
 	n.tracing = traces
 	for _, w := range append(cfg.Warnings(), ignored...) {
 		n.log.Emit(eventlog.SettingsWarning{Reason: w})
+	}
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	if !slices.ContainsFunc(a.environ, func(e string) bool { return strings.HasPrefix(e, "GOGC=") }) {
+		go memory.Tend(ctx)
 	}
 	return a.supervise(cmd.Context(), n)
 }

@@ -17,7 +17,7 @@ var ErrExpired = errors.New("the lease was not renewed in time")
 type Cell struct {
 	// Set once.
 	grant  lease.Grant
-	parent context.Context //nolint:containedctx // a cell is the life of what is done under a lease
+	parent context.Context
 	wall   func(time.Time) time.Time
 
 	mu        sync.Mutex
@@ -25,7 +25,7 @@ type Cell struct {
 	wallUntil int64     // on the wall clock, in ns as of Unix
 	renewed   time.Time // when the last accepted acquire or renewal was heard of
 	suspended bool
-	end       *end  // nil while the cell lives, or when its parent has ended
+	end       *end // nil while the cell lives, or when its parent has ended
 	onEnd     func(cause error)
 	users     *user // what ends with the cell
 	whole     *user // of them, the one of Context; nil before it was asked for

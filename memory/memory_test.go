@@ -1,0 +1,49 @@
+package memory_test
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"leasehold/memory"
+)
+
+func TestMemory(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "memory")
+}
+
+var _ = Describe("a heap", func() {
+	DescribeTable("may grow by its double while it is small, and by less the larger it is", func(live uint64, want int) {
+		Expect(memory.Percent(live)).To(Equal(want))
+	},
+		Entry("unknown", uint64(0), 100),
+		Entry("of an idle node", uint64(8<<20), 100),
+		Entry("of 48 MiB", uint64(48<<20), 100),
+		Entry("of 96 MiB", uint64(96<<20), 50),
+		Entry("of 160 MiB", uint64(160<<20), 30),
+		Entry("of 10 GiB", uint64(10<<30), 30),
+	)
+
+	It("is tended: what it may grow by follows it", func() {
+		defer debug.SetGCPercent(debug.SetGCPercent(100))
+		ctx, end := context.WithCancel(context.Background())
+		defer end()
+		hold := make([]byte, 200<<20)
+		runtime.GC()
+		go memory.Tend(ctx)
+		percent := func() int {
+			p := debug.SetGCPercent(-1)
+			debug.SetGCPercent(p)
+			return p
+		}
+		Eventually(percent, "5s", "100ms").Should(Equal(30))
+		runtime.KeepAlive(hold)
+		runtime.GC()
+		Eventually(percent, "5s", "100ms").Should(Equal(100))
+	})
+})
