@@ -124,14 +124,6 @@ func (f *fleet) cordonOf(instance string) lease.Cordon {
 	return f.cordon // this node's
 }
 
-// begins is when a node makes its first claims, at the latest; zero for this node.
-func (f *fleet) begins(instance string) time.Time {
-	if n, ok := f.nodes[instance]; ok {
-		return n.seen.Add(settleMost)
-	}
-	return time.Time{}
-}
-
 // suspect excludes a node from the plan. It reports whether that is news.
 func (f *fleet) suspect(instance string) bool {
 	n, ok := f.nodes[instance]

@@ -205,17 +205,13 @@ func (m *machine) settleDown(now time.Time) {
 	m.ready = true
 	m.lookAt = later(m.lookAt, now.Add(newcomer))
 	m.considerMine(now)
-	// The others may have become ready with this node: their turns count from now. One
-	// that is new may not be ready yet; what nobody has had waits for it.
+	// The others may have become ready with this node: their turns count from now.
 	for id, e := range m.entries {
 		switch {
 		case e.mine:
 		case e.doubtful(now):
 			m.consider(id, e, byPlan, now)
-		case e.holder != "":
-		case e.ledAt.IsZero():
-			m.fallBack(id, e, later(now, m.fleet.begins(e.owner)))
-		default:
+		case e.holder == "":
 			m.fallBack(id, e, now)
 		}
 	}
