@@ -151,7 +151,8 @@ func (s Scope) commandRights() []Right {
 	all := []Right{
 		command("ping", ""), command("client|setname", "", "leasehold:doctor"), command("time", ""),
 		command("info", blind, "server"), command("config|get", flags, "hz"),
-		command("scan", "", "0", "MATCH", text, "COUNT", "1"), command("type", "", text), command("get", "", text),
+		command("scan", "", "0", "MATCH", text, "COUNT", "1"), command("type", "", text), command("exists", "", text),
+		command("get", "", text), command("mget", "", text),
 		command("getrange", "", text, "0", "1"), command("set", "", text, "1", "PX", "2000"), command("pttl", "", text),
 		command("pexpire", "", text, "1000"), command("del", "", text),
 		// On a text, so that nothing is left of it.
