@@ -153,7 +153,7 @@ func (s Scope) commandRights() []Right {
 		command("info", blind, "server"), command("config|get", flags, "hz"),
 		command("scan", "", "0", "MATCH", text, "COUNT", "1"), command("type", "", text), command("exists", "", text),
 		command("get", "", text), command("mget", "", text),
-		command("getrange", "", text, "0", "1"), command("set", "", text, "1", "PX", "2000"), command("pttl", "", text),
+		command("set", "", text, "1", "PX", "2000"), command("pttl", "", text),
 		command("pexpire", "", text, "1000"), command("del", "", text),
 		// On a text, so that nothing is left of it.
 		command("hset", "", text, "a", "1"), command("hget", "", text, "a"), command("hmget", "", text, "a"),
@@ -173,7 +173,7 @@ func (s Scope) commandRights() []Right {
 		all = append(all, command("select", "", s.DB))
 	}
 	if s.Cluster {
-		all = append(all, command("cluster|slots", ""), command("command", ""))
+		all = append(all, command("cluster|slots", ""), command("command", ""), command("getrange", "", text, "0", "1"))
 	}
 	return all
 }
