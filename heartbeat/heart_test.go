@@ -32,6 +32,7 @@ type stub struct {
 	lease.Members
 
 	began time.Time
+	ttl   time.Duration
 	mu    sync.Mutex
 	beats []time.Duration
 	left  []time.Duration
@@ -39,7 +40,7 @@ type stub struct {
 }
 
 func (s *stub) Beat(ctx context.Context, instance string, d time.Duration) error {
-	if instance != "n1" || d != ttl {
+	if instance != "n1" || d != s.ttl {
 		panic("another's heartbeat")
 	}
 	s.mu.Lock()
@@ -107,13 +108,13 @@ func (b *bench) over() bool {
 }
 
 // run gives a spec a heart that beats.
-func run(f func(g Gomega, b *bench)) {
+func run(f func(g Gomega, b *bench), change ...func(*heartbeat.Config)) {
 	GinkgoHelper()
 	bubble.Run(func(g Gomega) {
 		ctx, cancel := context.WithCancel(context.Background())
-		b := &bench{ctx: ctx, stub: &stub{began: time.Now(), beat: accepted}}
+		b := &bench{ctx: ctx, stub: &stub{began: time.Now(), ttl: ttl, beat: accepted}}
 		b.log = eventlog.New(&b.buf, eventlog.Options{Level: eventlog.Debug})
-		b.heart = heartbeat.New(heartbeat.Config{
+		cfg := heartbeat.Config{
 			Members: b.stub, Instance: "n1", TTL: ttl, Interval: interval, Margin: margin, Log: b.log,
 			Fenced: func(fenced bool) {
 				b.mu.Lock()
@@ -121,7 +122,12 @@ func run(f func(g Gomega, b *bench)) {
 				word := map[bool]string{true: "fenced ", false: "unfenced "}[fenced]
 				b.said = append(b.said, word+time.Since(b.stub.began).String())
 			},
-		})
+		}
+		for _, c := range change {
+			c(&cfg)
+		}
+		b.stub.ttl = cfg.TTL
+		b.heart = heartbeat.New(cfg)
 		go func() {
 			b.heart.Run(ctx)
 			b.mu.Lock()
@@ -173,6 +179,16 @@ var _ = Describe("a heart", func() {
 		bubble.Run(func(g Gomega) {
 			h := heartbeat.New(heartbeat.Config{TTL: ttl, Interval: interval, Margin: margin})
 			g.Expect(h.Fresh()).To(BeFalse())
+		})
+	})
+
+	It("tries again each twelfth of a TTL of few seconds, so that one comes in time", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.plan(refused)
+			bubble.Sleep(2100 * time.Millisecond)
+			g.Expect(b.stub.see()).To(Equal(ms(0, 1000, 1100, 1300, 1550, 1800, 2050)))
+		}, func(c *heartbeat.Config) {
+			c.TTL, c.Interval, c.Margin = 3*time.Second, time.Second, 200*time.Millisecond
 		})
 	})
 
@@ -238,7 +254,7 @@ var _ = Describe("the trust in a heartbeat", func() {
 		bubble.Run(func(g Gomega) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			s := &stub{began: time.Now(), beat: refused}
+			s := &stub{began: time.Now(), ttl: ttl, beat: refused}
 			var said []string
 			h := heartbeat.New(heartbeat.Config{
 				Members: s, Instance: "n1", TTL: ttl, Interval: interval, Margin: margin, Log: eventlog.New(io.Discard, eventlog.Options{}),

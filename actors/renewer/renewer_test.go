@@ -151,6 +151,15 @@ var _ = Describe("renewals", func() {
 		})
 	})
 
+	It("of a TTL of few seconds are retried each twelfth of it, so that one comes in time", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.renew = func(lease.Grant) error { return errRedis }
+			b.track("s", 3*time.Second) // renewed each 750 ms in any case
+			bubble.Sleep(2 * time.Second)
+			g.Expect(b.stub.times("renew")).To(Equal(ms(750, 850, 1050, 1300, 1500, 1550, 1800)))
+		})
+	})
+
 	It("that hang end the trust on time", func() {
 		run(func(g Gomega, b *bench) {
 			b.stub.delay = func([]lease.Grant) time.Duration { return time.Hour }

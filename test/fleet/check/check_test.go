@@ -271,6 +271,14 @@ func TestAWrongHistoryFails(t *testing.T) {
 			check.WrongOwner{},
 			20, "nobody",
 		},
+		"a poll with an old token after an outage": {
+			"owners", func(h *check.History) {
+				forgotten(7*interval - 400*ms)(h)
+				unsampled(6*interval+900*ms, 7*interval+125*ms)(h)
+			},
+			check.WrongOwner{},
+			1, "nobody",
+		},
 		"a poll with an old token that no sample follows": {
 			"owners", func(h *check.History) {
 				forgotten(7*interval - 400*ms)(h)
@@ -425,6 +433,12 @@ func TestWhatIsAllowed(t *testing.T) {
 				forgotten(7*interval + 110*ms)(h)
 				unsampled(7*interval+125*ms, 7*interval+600*ms)(h)
 				add(target.Record{Session: "s0", Instance: "n0", Token: 100, From: 100 * ms})(h) // one more fact
+			},
+		},
+		"a lease of a session that was removed at once, after an outage": {
+			"owners", func(h *check.History) {
+				forgotten(7*interval + 110*ms)(h)
+				unsampled(6*interval+900*ms, 7*interval+125*ms)(h)
 			},
 		},
 		"a lease of a session that was removed at once": {

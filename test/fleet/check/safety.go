@@ -107,7 +107,7 @@ func Owners(h History, tolerance time.Duration, need int) Verdict {
 				continue
 			}
 			v.Evidence++
-			if !slices.ContainsFunc(near, func(s LeaseSample) bool { return owns(s, p) }) && !unseen(near, p) {
+			if !slices.ContainsFunc(near, func(s LeaseSample) bool { return owns(s, p) }) && !unseen(near, p, tolerance) {
 				v.Violations = append(v.Violations, WrongOwner{Poll: p, Near: near})
 			}
 		}
@@ -121,15 +121,22 @@ func owns(s LeaseSample, p target.Record) bool {
 
 // unseen reports whether the lease came and went between two samples, one before and one
 // after the start: the token was given out since the first, and was gone at the second.
-func unseen(near []LeaseSample, p target.Record) bool {
-	for i := 1; i < len(near); i++ {
-		before, after := near[i-1], near[i]
-		if before.At <= p.From && p.From <= after.At {
-			return givenSince(before, p.Token) && goneBy(after, p.Token)
-		}
+// Without a first, as while Redis was away, it was given out within the tolerance.
+func unseen(near []LeaseSample, p target.Record, tolerance time.Duration) bool {
+	next := slices.IndexFunc(near, func(s LeaseSample) bool { return s.At >= p.From })
+	if next < 0 {
+		return false
 	}
-	return false
+	after := near[next]
+	if next > 0 {
+		return givenSince(near[next-1], p.Token) && goneBy(after, p.Token)
+	}
+	given := after.At - time.Duration(after.Clock-p.Token)*time.Microsecond
+	return after.Clock > 0 && p.From-tolerance <= given && given <= p.From+blink && goneBy(after, p.Token)
 }
+
+// blink is how long after its reading was sent Redis may read its clock.
+const blink = 10 * time.Millisecond
 
 // younger reports whether the token was given out since the last sample before the poll,
 // and nobody looked after: a busy machine's samples can be far apart.
