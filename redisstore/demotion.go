@@ -13,7 +13,8 @@ import (
 
 // graceOfConn keeps young connections over a READONLY reply: where the address
 // still leads to a replica, new ones would be no better, and the reconnecting
-// would never end.
+// would never end. Once they are that old they go too: who is idle would stay with
+// the replica for long.
 const graceOfConn = time.Second
 
 // demotion is a client hook that closes a client's connections when one of them
@@ -23,6 +24,7 @@ const graceOfConn = time.Second
 type demotion struct {
 	mu    sync.Mutex
 	conns map[net.Conn]time.Time
+	later bool // young connections will be closed
 }
 
 func newDemotion() *demotion { return &demotion{conns: map[net.Conn]time.Time{}} }
@@ -80,17 +82,44 @@ func (d *demotion) watch(err error) bool {
 	return true
 }
 
+// drop closes the connections that are old enough, and has the others closed when they are.
 func (d *demotion) drop() {
+	now := time.Now()
 	d.mu.Lock()
+	old := d.takeBefore(now.Add(-graceOfConn))
+	again := len(d.conns) > 0 && !d.later
+	d.later = d.later || again
+	d.mu.Unlock()
+	if again {
+		time.AfterFunc(graceOfConn, func() { d.dropLater(now) })
+	}
+	closeAll(old)
+}
+
+// dropLater closes what was dialed up to the moment of a READONLY reply.
+func (d *demotion) dropLater(answered time.Time) {
+	d.mu.Lock()
+	d.later = false
+	old := d.takeBefore(answered)
+	d.mu.Unlock()
+	closeAll(old)
+}
+
+// takeBefore takes out the connections that were dialed by then. It needs the lock.
+func (d *demotion) takeBefore(then time.Time) []net.Conn {
 	var old []net.Conn
 	for c, since := range d.conns {
-		if time.Since(since) >= graceOfConn {
+		if !since.After(then) {
 			old = append(old, c)
 			delete(d.conns, c)
 		}
 	}
-	d.mu.Unlock()
-	for _, c := range old {
+
+	return old
+}
+
+func closeAll(conns []net.Conn) {
+	for _, c := range conns {
 		_ = c.Close()
 	}
 }

@@ -213,4 +213,28 @@ var _ = Describe("a client from Open", func() {
 		DeferCleanup(moved.Close)
 		Expect(strings.Count(moved.Do(ctx, "CLIENT", "LIST").String(), "name=fleet")).To(BeNumerically(">=", 2))
 	})
+
+	It("leaves a demoted server with connections that are young too, a second later", func() {
+		old, next := redistest.StartServer(GinkgoTB()), redistest.StartServer(GinkgoTB())
+		a := listen(old.Addr())
+		_, store := open("redis://" + a.Addr().String())
+		admin := old.Client()
+		DeferCleanup(admin.Close)
+		clients := func() int { return strings.Count(admin.Do(ctx, "CLIENT", "LIST").String(), "name=fleet") }
+		old.Pause() // so that each of these needs a connection of its own
+		var beats sync.WaitGroup
+		for range 5 {
+			beats.Go(func() { _ = store.Beat(ctx, "n1", time.Minute) })
+		}
+		time.Sleep(50 * time.Millisecond)
+		old.Continue()
+		beats.Wait()
+		Expect(clients()).To(BeNumerically(">", 2))
+		a.point(next.Addr())
+		Expect(admin.Do(ctx, "REPLICAOF", "127.0.0.1", next.Port).Err()).To(Succeed())
+
+		Expect(store.Beat(ctx, "n1", time.Minute)).To(MatchError(ContainSubstring("READONLY")))
+		Eventually(clients, "3s", "20ms").Should(BeZero())
+		Expect(store.Beat(ctx, "n1", time.Minute)).To(Succeed())
+	})
 })
