@@ -110,7 +110,22 @@ type serial struct {
 
 func (serial) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (serial) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+// ProcessHook slows what reads many keys by one command.
+func (s serial) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "mget" {
+			s.work(len(cmd.Args()) - 1)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// work takes so long for so many keys, one call at a time.
+func (s serial) work(keys int) {
+	s.turn <- struct{}{}
+	time.Sleep(time.Duration(keys) * s.perKey)
+	<-s.turn
+}
 
 func (s serial) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
@@ -121,9 +136,7 @@ func (s serial) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 				n += args[2].(int)/2 - 1
 			}
 		}
-		s.turn <- struct{}{}
-		time.Sleep(time.Duration(n) * s.perKey)
-		<-s.turn
+		s.work(n)
 		if err := ctx.Err(); err != nil {
 			for _, c := range cmds {
 				c.SetErr(err)

@@ -134,25 +134,27 @@ func TestOperatingAFleet(t *testing.T) {
 	o.until("the sessions of a stopped node are leased", func() bool {
 		return len(rdb.Keys(context.Background(), "poll:lease:*").Val()) == 30
 	})
-	time.Sleep(time.Second) // whoever took another's is about to give it up
-	// On a busy machine the next in turn may be quicker than the node that the plan named;
-	// the shares are as planned all the same.
-	planned, held := map[string]int{}, map[string]int{}
+	// On a busy machine the next in turn may be quicker than the node that the plan named, and
+	// keeps what it took for a while; the shares are as planned in the end.
+	planned := map[string]int{}
 	for _, m := range moves {
-		var e struct {
-			Holder    string `json:"holder_id"`
-			Preferred string `json:"preferred_holder_id"`
-		}
-		o.do(&e, "explain", m.SessionID)
-		if e.Holder != e.Preferred {
-			t.Errorf("%s: held by %s, preferred %s", m.SessionID, e.Holder, e.Preferred)
-		}
 		planned[*m.To]++
-		held[e.Holder]++
 	}
-	if !maps.Equal(planned, held) {
-		t.Errorf("plan says %v, held are %v", planned, held)
-	}
+	o.until("the shares are as planned", func() bool {
+		held := map[string]int{}
+		for _, m := range moves {
+			var e struct {
+				Holder    string `json:"holder_id"`
+				Preferred string `json:"preferred_holder_id"`
+			}
+			o.do(&e, "explain", m.SessionID)
+			if e.Holder != e.Preferred {
+				return false
+			}
+			held[e.Holder]++
+		}
+		return maps.Equal(planned, held)
+	})
 	var results []struct{ Data struct{ Session string } }
 	o.do(&results, "sessions", "results", victim)
 	if len(results) == 0 || results[0].Data.Session != victim {
