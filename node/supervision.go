@@ -1,8 +1,6 @@
 package node
 
 import (
-	"hash/fnv"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"leasehold/actors/keeper"
@@ -35,7 +33,7 @@ func (n *Node) report(f tree.Failure) {
 func (n *Node) renewer() *actor.Props {
 	cfg := renewer.Config{
 		Context: n.ctx, Store: n.store,
-		TTL: n.cfg.LeaseTTL, Interval: n.cfg.RenewInterval, Margin: n.cfg.Margin, Phase: phase(n.cfg.Instance),
+		TTL: n.cfg.LeaseTTL, Interval: n.cfg.RenewInterval, Margin: n.cfg.Margin,
 		Log: n.cfg.Log, Report: n.report,
 	}
 	n.gauges.pairs.Add(1)
@@ -46,14 +44,6 @@ func (n *Node) renewer() *actor.Props {
 		cfg.Beat = n.heart.Beat
 	}
 	return renewer.Props(cfg)
-}
-
-// phase is a number from 0 to 1 that differs between nodes.
-func phase(instance string) float64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(instance)) // never fails, says hash.Hash
-	const steps = 1000
-	return float64(h.Sum64()%steps) / steps
 }
 
 // membership returns how the actor is made that decides what this node holds: by the

@@ -23,9 +23,6 @@ type Config struct {
 	// proportion, and four times in it at least. Margin is for TTL, and in proportion
 	// too.
 	TTL, Interval, Margin time.Duration
-	// Phase, from 0 to 1, is how much sooner the first cycle of each TTL comes, as a part
-	// of half an interval: nodes that start together should not renew together for good.
-	Phase float64
 	// BatchSize is the most leases in one call, Flights the most calls at once.
 	BatchSize, Flights int
 
@@ -51,12 +48,6 @@ func (c Config) interval(ttl time.Duration) time.Duration {
 	}
 	scaled := time.Duration(float64(c.Interval) * float64(ttl) / float64(c.TTL))
 	return min(scaled, ttl/4)
-}
-
-// first is the time to the first renewals of leases that are renewed each interval. It is
-// more than half of it: a heartbeat is not written more often.
-func (c Config) first(interval time.Duration) time.Duration {
-	return interval - time.Duration(0.45*c.Phase*float64(interval))
 }
 
 const (

@@ -39,17 +39,6 @@ var _ = Describe("renewals", func() {
 		})
 	})
 
-	It("begin sooner by the node's phase, and keep their distance from then on", func() {
-		for phase, first := range map[float64]time.Duration{0.4: 8200 * time.Millisecond, 1: 5500 * time.Millisecond} {
-			run(func(g Gomega, b *bench) {
-				b.track("s", ttl)
-				bubble.Sleep(first + 2*interval)
-				g.Expect(b.stub.times("renew")).To(Equal([]time.Duration{first, first + interval, first + 2*interval}))
-				g.Expect(b.stub.times("beat")).To(HaveLen(3))
-			}, func(c *renewer.Config) { c.Phase = phase })
-		}
-	})
-
 	It("wait for the heartbeat a quarter of a second at most", func() {
 		run(func(g Gomega, b *bench) {
 			b.track("s", ttl)
