@@ -227,9 +227,12 @@ func (m *machine) onScan(docs []document, read, now time.Time) {
 }
 
 // lookAtAll has every lease looked at that this node does not hold.
-func (m *machine) lookAtAll() {
+func (m *machine) lookAtAll() { m.lookWhere(func(*entry) bool { return true }) }
+
+// lookWhere has those leases looked at that this node neither holds nor asks for.
+func (m *machine) lookWhere(chosen func(*entry) bool) {
 	for id, e := range m.entries {
-		if _, held := m.held[id]; !held && m.asking[id] == nil && e.session.Pollable() {
+		if _, held := m.held[id]; !held && m.asking[id] == nil && e.session.Pollable() && chosen(e) {
 			m.out.look = append(m.out.look, id)
 		}
 	}
@@ -251,20 +254,8 @@ func (m *machine) lookAtUnknown(now time.Time) {
 		return
 	}
 	m.lookAt = time.Time{}
-	for id, e := range m.entries {
-		_, held := m.held[id]
-		unknown := e.holder == "" || !now.Before(e.heldUntil)
-		if !held && unknown && m.asking[id] == nil && e.session.Pollable() {
-			m.out.look = append(m.out.look, id)
-		}
-	}
+	m.lookWhere(func(e *entry) bool { return e.holder == "" || !now.Before(e.heldUntil) })
 }
 
 // lookAtMine has the leases looked at that this node should hold and doesn't.
-func (m *machine) lookAtMine() {
-	for id, e := range m.entries {
-		if _, held := m.held[id]; e.mine && !held && m.asking[id] == nil && e.session.Pollable() {
-			m.out.look = append(m.out.look, id)
-		}
-	}
-}
+func (m *machine) lookAtMine() { m.lookWhere(func(e *entry) bool { return e.mine }) }
