@@ -22,14 +22,6 @@ type Config struct {
 	Log    *eventlog.Log
 }
 
-// The wait before a beat that failed is tried again, which is a twelfth of the TTL at most:
-// after an outage of half a TTL, of few seconds too, one has to come before the trust ends.
-const (
-	firstRetry = 100 * time.Millisecond
-	mostRetry  = time.Second
-	retryShare = 12
-)
-
 // Heart beats. Its methods may be called from any goroutine.
 type Heart struct {
 	cfg  Config
@@ -205,7 +197,7 @@ func (h *Heart) trustedUntil() time.Time { return h.sent.Add(h.cfg.TTL - h.cfg.M
 func (h *Heart) nextBeat(now time.Time) time.Time {
 	switch {
 	case h.failures > 0:
-		return now.Add(min(mostRetry, h.cfg.TTL/retryShare, firstRetry<<min(h.failures-1, 4)))
+		return now.Add(lease.Retry(h.cfg.TTL, h.failures-1))
 	case h.sent.IsZero():
 		return now
 	default:

@@ -61,13 +61,6 @@ const (
 	// wall clock must have run ahead to be believed.
 	sleepCheck = time.Second
 	sleepJump  = 200 * time.Millisecond
-
-	// firstRetry and mostRetry bound the growing wait between retries, which is a twelfth
-	// of the TTL at most: after an outage of half a TTL, of few seconds too, one has to come
-	// before the trust ends.
-	firstRetry = 100 * time.Millisecond
-	mostRetry  = time.Second
-	retryShare = 12
 )
 
 // Props returns the props of a renewer.

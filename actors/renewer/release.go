@@ -51,13 +51,13 @@ func (*renewerActor) noteReleased(c actor.Context, m *released) {
 	var repeat []*Release
 	for i, asked := range m.batch {
 		err := m.errs[i]
-		if lease.Unknown(err) && time.Now().Add(firstRetry).Before(asked.GiveUp) {
+		if lease.Unknown(err) && time.Now().Add(lease.FirstRetry).Before(asked.GiveUp) {
 			repeat = append(repeat, asked)
 			continue
 		}
 		asked.ReplyTo.Send(&Released{Grant: asked.Release.Grant, Err: err})
 	}
 	if len(repeat) > 0 {
-		tree.Self(c).After(firstRetry, &again{batch: repeat})
+		tree.Self(c).After(lease.FirstRetry, &again{batch: repeat})
 	}
 }

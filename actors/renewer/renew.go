@@ -168,7 +168,7 @@ func (*renewerActor) armRetry(c actor.Context, g *group) {
 	if g.retrying != nil {
 		return
 	}
-	wait := min(mostRetry, g.ttl/retryShare, firstRetry<<min(g.failures, 5))
+	wait := lease.Retry(g.ttl, g.failures)
 	g.failures++
 	g.retrying = tree.Self(c).After(wait, &retry{ttl: g.ttl})
 }
