@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"leasehold/lease"
+	"leasehold/lease/leasetest"
 )
 
 type nodeReply struct {
@@ -135,7 +136,7 @@ func TestALeaseIsReleasedByForceOnly(t *testing.T) {
 	if b.rdb.Get(t.Context(), b.keys.Lease("s2")).Val() != holder {
 		t.Error("another one was released")
 	}
-	if err := b.store.Renew(t.Context(), grants[:1], time.Minute)[0].Err; err == nil {
+	if err := b.store.Renew(t.Context(), leasetest.Renewals(time.Minute, grants[:1]...))[0].Err; err == nil {
 		t.Error("the holder renews what it lost")
 	}
 	time.Sleep(150 * time.Millisecond) // due, were there no poll in flight

@@ -30,7 +30,7 @@ func scripts(ctx context.Context, p *patient) []Finding {
 	if err := store.Finish(ctx, grant, lease.Result{OK: true, Class: "success", Started: begun.At, NextDue: begun.At.Add(time.Second)}); err != nil {
 		return fault("the end of a poll could not be recorded", err)
 	}
-	if v := store.Renew(ctx, []lease.Grant{grant}, term)[0]; v.Err != nil {
+	if v := store.Renew(ctx, []lease.Renewal{{Grant: grant, TTL: term}})[0]; v.Err != nil {
 		return fault("a lease could not be renewed", v.Err)
 	}
 	if err := store.Release(ctx, []lease.Release{{Grant: grant, Forget: true}})[0]; err != nil {

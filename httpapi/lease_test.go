@@ -266,9 +266,9 @@ func (l *losing) Acquire(ctx context.Context, holder string, claims []lease.Clai
 	return l.Store.Acquire(ctx, holder, claims)
 }
 
-func (l *losing) Renew(ctx context.Context, grants []lease.Grant, ttl time.Duration) []lease.Verdict {
+func (l *losing) Renew(ctx context.Context, renewals []lease.Renewal) []lease.Verdict {
 	l.lose()
-	return l.Store.Renew(ctx, grants, ttl)
+	return l.Store.Renew(ctx, renewals)
 }
 
 func (l *losing) Release(ctx context.Context, releases []lease.Release) []error {

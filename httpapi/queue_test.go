@@ -16,6 +16,7 @@ import (
 
 	"leasehold/httpapi"
 	"leasehold/lease"
+	"leasehold/lease/leasetest"
 	"leasehold/redisstore"
 )
 
@@ -259,7 +260,7 @@ func (b *bench) ownRenewals(store *redisstore.Store, lasting time.Duration) (lon
 	for began := time.Now(); time.Since(began) < lasting; time.Sleep(50 * time.Millisecond) {
 		sent := time.Now()
 		grant := lease.Grant{Session: "own", Holder: "me-1-00000000", Token: took.Token}
-		if v := store.Renew(b.t.Context(), []lease.Grant{grant}, ttl)[0]; v.Err != nil {
+		if v := store.Renew(b.t.Context(), leasetest.Renewals(ttl, grant))[0]; v.Err != nil {
 			b.t.Errorf("the node's own renewal: %v", v.Err)
 		}
 		longest = max(longest, time.Since(sent))

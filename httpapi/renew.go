@@ -232,12 +232,12 @@ func (a *api) revoke(ctx context.Context, n *renewal) {
 
 // extend restarts the TTLs.
 func (a *api) extend(ctx context.Context, some []*renewal, ttl time.Duration) {
-	grants := make([]lease.Grant, len(some))
+	wanted := make([]lease.Renewal, len(some))
 	for i, n := range some {
-		grants[i] = n.grant
+		wanted[i] = lease.Renewal{Grant: n.grant, TTL: ttl}
 	}
 	sent := time.Now()
-	for i, v := range a.Store.Renew(ctx, grants, ttl) {
+	for i, v := range a.Store.Renew(ctx, wanted) {
 		switch n := some[i]; {
 		case v.Err == nil:
 			n.body = held{HolderID: n.HolderID, Version: int64(n.grant.Token), ExpiresAt: after(sent, ttl)}

@@ -38,9 +38,8 @@ type Store interface {
 	// Acquire takes each lease that is free. A lease that the holder has already
 	// is granted with its present token, and its TTL starts anew.
 	Acquire(ctx context.Context, holder string, claims []Claim) []Outcome
-	// Renew restarts the TTL of each grant that still holds, in one go for all
-	// leases of one TTL.
-	Renew(ctx context.Context, grants []Grant, ttl time.Duration) []Verdict
+	// Renew restarts the TTL of each grant that still holds.
+	Renew(ctx context.Context, renewals []Renewal) []Verdict
 	// Release ends each grant that still holds and leaves all others alone.
 	Release(ctx context.Context, releases []Release) []error
 	// Look reads who holds the leases. A lease past its deadline is removed by the
@@ -80,6 +79,13 @@ type Outcome struct {
 	Server string
 	// Err is ErrForeign, or says why the outcome is unknown.
 	Err error
+}
+
+// Renewal asks for one lease to be held for another TTL.
+type Renewal struct {
+	Grant
+
+	TTL time.Duration
 }
 
 // Verdict answers one renewal: nil Err renewed, ErrLost (the lease is missing, or

@@ -33,7 +33,7 @@ func (n *Node) report(f tree.Failure) {
 func (n *Node) renewer() *actor.Props {
 	cfg := renewer.Config{
 		Context: n.ctx, Store: n.store,
-		TTL: n.cfg.LeaseTTL, Interval: n.cfg.RenewInterval, Margin: n.cfg.Margin,
+		TTL: n.cfg.LeaseTTL, Interval: n.cfg.RenewInterval, Margin: n.cfg.Margin, Stagger: stagger,
 		Log: n.cfg.Log, Report: n.report,
 	}
 	n.gauges.pairs.Add(1)
@@ -103,7 +103,7 @@ func (n *Node) own(leases int) { n.leases.Store(int64(leases)) }
 func (n *Node) settings() membership.Settings {
 	return membership.Settings{
 		Instance: n.cfg.Instance,
-		TTL:      n.cfg.LeaseTTL, Margin: n.cfg.Margin, Reconcile: n.cfg.ReconcileInterval,
+		TTL:      n.cfg.LeaseTTL, Margin: n.cfg.Margin, Stagger: stagger, Reconcile: n.cfg.ReconcileInterval,
 		MaxSessions: n.cfg.MaxSessions,
 		Keys:        n.cfg.Keys, Defaults: n.cfg.Defaults, CheckID: n.cfg.CheckID,
 	}

@@ -12,6 +12,7 @@ import (
 
 	"leasehold/internal/redistest"
 	"leasehold/lease"
+	"leasehold/lease/leasetest"
 	"leasehold/redisevents"
 	"leasehold/redisinfo"
 	"leasehold/rediskey"
@@ -98,7 +99,7 @@ func BenchmarkRenew(b *testing.B) {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			s, grants, m := benchStore(b, n)
 			for b.Loop() {
-				for _, v := range s.Renew(b.Context(), grants, time.Hour) {
+				for _, v := range s.Renew(b.Context(), leasetest.Renewals(time.Hour, grants...)) {
 					if v.Err != nil {
 						b.Fatal(v.Err)
 					}

@@ -90,15 +90,15 @@ func (s *Store) readOutcome(o *lease.Outcome, r []any) {
 }
 
 // Renew restarts the TTL of each grant that still holds: see [lease.Store].
-func (s *Store) Renew(ctx context.Context, grants []lease.Grant, ttl time.Duration) []lease.Verdict {
-	out := make([]lease.Verdict, len(grants))
+func (s *Store) Renew(ctx context.Context, renewals []lease.Renewal) []lease.Verdict {
+	out := make([]lease.Verdict, len(renewals))
 	minute := time.Now().Unix() / 60
-	s.chunks(ctx, len(grants), func(ctx context.Context, from, to int) error {
+	s.chunks(ctx, len(renewals), func(ctx context.Context, from, to int) error {
 		build := func(from, to int) *call {
-			c := &call{script: s.scripts.renew, args: []any{millis(ttl), millis(s.opts.StateTTL)}}
-			for _, g := range grants[from:to] {
-				c.addKeys(s.leaseKeys(g.Session))
-				c.args = append(c.args, g.Holder, int64(g.Token), flag(stateIsDue(g.Session, minute)))
+			c := &call{script: s.scripts.renew, args: []any{millis(s.opts.StateTTL)}}
+			for _, r := range renewals[from:to] {
+				c.addKeys(s.leaseKeys(r.Session))
+				c.args = append(c.args, r.Holder, int64(r.Token), millis(r.TTL), flag(stateIsDue(r.Session, minute)))
 			}
 
 			return c
@@ -113,7 +113,7 @@ func (s *Store) Renew(ctx context.Context, grants []lease.Grant, ttl time.Durati
 
 					continue
 				}
-				out[i] = s.readVerdict(grants[i].Session, list[i-from])
+				out[i] = s.readVerdict(renewals[i].Session, list[i-from])
 			}
 		})
 	})

@@ -15,6 +15,7 @@ import (
 
 	"leasehold/internal/redistest"
 	"leasehold/lease"
+	"leasehold/lease/leasetest"
 	"leasehold/rediskey"
 	"leasehold/redisstore"
 )
@@ -203,7 +204,7 @@ var _ = Describe("a client from Open", func() {
 		a.point(next.Addr())
 		Expect(admin.Do(ctx, "REPLICAOF", "127.0.0.1", next.Port).Err()).To(Succeed())
 
-		v := store.Renew(ctx, []lease.Grant{grant}, time.Minute)[0] // in a pipeline
+		v := store.Renew(ctx, leasetest.Renewals(time.Minute, grant))[0] // in a pipeline
 		Expect(v.Err).To(HaveOccurred())
 		Expect(v.Err).NotTo(MatchError(lease.ErrLost))
 		Eventually(func() error { return store.Beat(ctx, "n1", time.Minute) }, "3s", "20ms").Should(Succeed())

@@ -14,6 +14,7 @@ import (
 
 	"leasehold/internal/redistest"
 	"leasehold/lease"
+	"leasehold/lease/leasetest"
 	"leasehold/rediskey"
 	"leasehold/redisstore"
 )
@@ -49,7 +50,7 @@ var _ = Describe("a store on a server that answers with errors", func() {
 		unknown(o.Err)
 		Expect(o.Granted).To(BeFalse())
 		Expect(admin.Exists(ctx, rediskey.Default().Lease("new"), rediskey.Default().State("new")).Val()).To(BeZero())
-		Expect(s.Renew(ctx, []lease.Grant{grant}, time.Minute)[0].Err).NotTo(HaveOccurred())
+		Expect(s.Renew(ctx, leasetest.Renewals(time.Minute, grant))[0].Err).NotTo(HaveOccurred())
 		Expect(admin.PTTL(ctx, rediskey.Default().Lease("s0")).Val()).To(BeNumerically(">", 50*time.Second))
 		Expect(s.Release(ctx, []lease.Release{{Grant: grant}})[0]).To(Succeed())
 	})
@@ -58,11 +59,11 @@ var _ = Describe("a store on a server that answers with errors", func() {
 		admin, s, grant := start("--busy-reply-threshold", "100")
 		go func() { _ = admin.Eval(ctx, "while true do end", nil).Err() }()
 		Eventually(func() error { return admin.Ping(ctx).Err() }, "5s").Should(MatchError(HavePrefix("BUSY")))
-		unknown(s.Renew(ctx, []lease.Grant{grant}, time.Minute)[0].Err)
+		unknown(s.Renew(ctx, leasetest.Renewals(time.Minute, grant))[0].Err)
 		_, err := s.Begin(ctx, grant, slot)
 		unknown(err)
 		Eventually(func() error { return admin.ScriptKill(ctx).Err() }, "5s").Should(Succeed())
-		Eventually(func() error { return s.Renew(ctx, []lease.Grant{grant}, time.Minute)[0].Err }, "5s").Should(Succeed())
+		Eventually(func() error { return s.Renew(ctx, leasetest.Renewals(time.Minute, grant))[0].Err }, "5s").Should(Succeed())
 	})
 
 	It("names the server that granted a lease, and grants all the same where that is not told", func() {
@@ -84,11 +85,11 @@ var _ = Describe("a store on a server that answers with errors", func() {
 	It("knows nothing without the right to a key", func() {
 		admin, s, grant := start()
 		Expect(admin.Do(ctx, "ACL", "SETUSER", "default", "resetkeys", "~poll:lease:*").Err()).To(Succeed())
-		unknown(s.Renew(ctx, []lease.Grant{grant}, time.Minute)[0].Err)
+		unknown(s.Renew(ctx, leasetest.Renewals(time.Minute, grant))[0].Err)
 		unknown(s.Acquire(ctx, "n2", claims(1))[0].Err)
 		unknown(s.Release(ctx, []lease.Release{{Grant: grant}})[0])
 		Expect(admin.Do(ctx, "ACL", "SETUSER", "default", "allkeys").Err()).To(Succeed())
-		Expect(s.Renew(ctx, []lease.Grant{grant}, time.Minute)[0].Err).NotTo(HaveOccurred())
+		Expect(s.Renew(ctx, leasetest.Renewals(time.Minute, grant))[0].Err).NotTo(HaveOccurred())
 	})
 })
 

@@ -12,6 +12,7 @@ import (
 	"leasehold/internal/bubble"
 	"leasehold/internal/redistest"
 	"leasehold/lease"
+	"leasehold/lease/leasetest"
 	"leasehold/rediskey"
 	"leasehold/redisstore"
 	"leasehold/session"
@@ -52,7 +53,7 @@ var _ = Describe("a store", func() {
 			for range 3 * 360 {
 				bubble.Sleep(10 * time.Second)
 				before := m.TTL(key)
-				g.Expect(s.Renew(ctx, []lease.Grant{grant}, 30*time.Second)[0].Err).NotTo(HaveOccurred())
+				g.Expect(s.Renew(ctx, leasetest.Renewals(30*time.Second, grant))[0].Err).NotTo(HaveOccurred())
 				if m.TTL(key) > before {
 					restarted++
 				}
@@ -86,7 +87,7 @@ var _ = Describe("a store", func() {
 			}
 			l.Freeze()
 			for name, call := range map[string]func() error{
-				"renew":   func() error { return s.Renew(ctx, grants, time.Minute)[199].Err },
+				"renew":   func() error { return s.Renew(ctx, leasetest.Renewals(time.Minute, grants...))[199].Err },
 				"acquire": func() error { return s.Acquire(ctx, "n1", claims(200))[0].Err },
 				"release": func() error { return s.Release(ctx, []lease.Release{{Grant: grants[0]}})[0] },
 				"look":    func() error { return s.Look(ctx, []string{"s0"})[0].Err },
@@ -120,7 +121,7 @@ var _ = Describe("a store", func() {
 			start := time.Now()
 			_, err := s.Begin(short, lease.Grant{Session: "s0", Holder: "n1"}, slot)
 			g.Expect(err).To(MatchError(context.DeadlineExceeded))
-			g.Expect(s.Renew(short, []lease.Grant{{Session: "s0"}}, time.Minute)[0].Err).To(HaveOccurred())
+			g.Expect(s.Renew(short, leasetest.Renewals(time.Minute, lease.Grant{Session: "s0"}))[0].Err).To(HaveOccurred())
 			g.Expect(time.Since(start)).To(Equal(100 * time.Millisecond))
 		})
 	})
@@ -136,7 +137,7 @@ var _ = Describe("a store", func() {
 				"NOSCRIPT No matching script.",
 			} {
 				m.SetError(reply)
-				v := s.Renew(ctx, []lease.Grant{grant}, time.Minute)[0]
+				v := s.Renew(ctx, leasetest.Renewals(time.Minute, grant))[0]
 				g.Expect(v.Err).To(MatchError(HavePrefix("renew 1 leases: ")), reply)
 				g.Expect(v.Err).NotTo(MatchError(lease.ErrLost))
 				_, err := s.Begin(ctx, grant, slot)
@@ -146,7 +147,7 @@ var _ = Describe("a store", func() {
 				g.Expect(s.Acquire(ctx, "n1", claims(1))[0].Granted).To(BeFalse())
 			}
 			m.SetError("")
-			g.Expect(s.Renew(ctx, []lease.Grant{grant}, time.Minute)[0].Err).NotTo(HaveOccurred())
+			g.Expect(s.Renew(ctx, leasetest.Renewals(time.Minute, grant))[0].Err).NotTo(HaveOccurred())
 		})
 	})
 

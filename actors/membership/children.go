@@ -107,7 +107,7 @@ func (m *machine) afterEnd(c *child, e *entry, now time.Time) {
 // that is known here: nobody after this node's last renewal, while all others had to leave
 // it alone even if Redis had forgotten it then; maybe another just now if they had not.
 func (m *machine) ledAt(c *child, e *entry, now time.Time) time.Time {
-	trust := c.ttl - renewer.Margin(c.ttl, m.set.TTL, m.set.Margin)
+	trust := m.set.Stagger.TTL(c.session, c.ttl) - renewer.Margin(c.ttl, m.set.TTL, m.set.Margin)
 	renewed := c.trusted.Add(-trust)
 	if alone := renewed.Add(min(trust, m.hold(e))); now.Before(renewed) || !now.Before(alone) {
 		return now

@@ -19,7 +19,7 @@ func (m *machine) consider(id string, e *entry, why trigger, now time.Time) {
 	switch {
 	case !m.mayClaim(id, e, why, now):
 	case why == byFallback && !e.mine && !e.doubtful(now) && e.abandoned(m.ttl(e), now) == "":
-		m.peek(id, e)
+		m.peek(id, e, why)
 	default:
 		m.claim(id, e, why, now)
 	}
@@ -57,7 +57,7 @@ func (m *machine) claim(id string, e *entry, why trigger, now time.Time) {
 	ttl := m.ttl(e)
 	m.asking[id] = &ask{why: why, ttl: ttl}
 	m.out.claims = append(m.out.claims, lease.Claim{
-		Session: id, TTL: ttl, Abandoned: e.abandoned(ttl, now), Interval: e.session.Interval,
+		Session: id, TTL: m.set.Stagger.TTL(id, ttl), Abandoned: e.abandoned(ttl, now), Interval: e.session.Interval,
 	})
 }
 
@@ -314,7 +314,7 @@ func (m *machine) makeChild(e *entry, a *ask, grant lease.Grant, first time.Dura
 	c := &child{id: m.lastID, session: grant.Session, token: grant.Token, ttl: a.ttl}
 	m.children[c.id], m.held[grant.Session] = c, c
 	m.out.spawns = append(m.out.spawns, spawn{id: c.id, cfg: leaseholder.Config{
-		Term:    lease.NewTerm(grant, sent, a.ttl, margin),
+		Term:    lease.NewTerm(grant, sent, m.set.Stagger.TTL(grant.Session, a.ttl), margin),
 		TTL:     a.ttl,
 		Session: e.session,
 		First:   first,

@@ -75,6 +75,26 @@ var _ = Describe("a node", func() {
 		Expect(count[eventlog.LeaseAcquired](o)).To(Equal(1))
 	})
 
+	It("asks for a TTL of each session's own, and trusts it no longer", func() {
+		d := newDesk(func(s *Settings) { s.Stagger = 50 })
+		d.list()
+		d.scan(docs(ids(9)...)...)
+		d.sleep(time.Second)
+		ttls := map[string]time.Duration{}
+		for _, c := range d.take().claims {
+			Expect(c.TTL).To(And(BeNumerically("<=", ttl), BeNumerically(">", ttl-ttl/50)))
+			ttls[c.Session] = c.TTL
+		}
+		Expect(ttls).To(HaveLen(9))
+		for id, own := range ttls {
+			sent := d.now
+			d.grant(id)
+			cfg := d.take().spawns[0].cfg
+			Expect(cfg.Term.TrustedUntil).To(Equal(sent.Add(own - 2*time.Second)))
+			Expect(cfg.TTL).To(Equal(ttl), "by which it is renewed")
+		}
+	})
+
 	It("counts the term from the TTL that Redis was asked for, whatever the document says by now", func() {
 		d := newDesk()
 		d.list()

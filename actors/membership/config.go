@@ -30,6 +30,8 @@ type Settings struct {
 	Instance string
 	// TTL and Margin are of the node's leases; Reconcile is the scan's interval.
 	TTL, Margin, Reconcile time.Duration
+	// Stagger has the leases end one after the other.
+	Stagger lease.Stagger
 	// MaxSessions is the most sessions this node takes; 0 means no limit.
 	MaxSessions int
 	Keys        rediskey.Keys

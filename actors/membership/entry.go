@@ -24,7 +24,7 @@ type entry struct {
 	// wakeAt and wakeWhy are the appointment that counts.
 	wakeAt  time.Time
 	wakeWhy trigger
-	peeking bool // its lease is being looked at for this node's turn
+	peeking trigger // its lease is being looked at, since this node would claim it
 
 	// holder is the other who had the lease when last heard of, until heldUntil.
 	holder    string

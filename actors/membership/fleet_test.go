@@ -89,6 +89,49 @@ var _ = Describe("the view of the fleet", func() {
 		Expect(d.claims()).To(ConsistOf(others))
 	})
 
+	It("looks at the leases of a node that has gone, which mostly outlive it, and claims each at its deadline", func() {
+		d := ready([]string{peer}, ids(10))
+		mine, others := d.mine()
+		d.own(mine...)
+		for _, id := range others { // as it saw them when it came
+			d.heldBy(id, peer, time.Second)
+		}
+		d.sleep(ttl)
+		d.take()
+		d.peeks = true
+		d.member(peer, 0)
+		o := d.take()
+		Expect(o.peek).To(ConsistOf(others))
+		Expect(o.claims).To(BeEmpty())
+		for i, id := range others {
+			d.peeked(lease.Status{Session: id, Holder: peer, Remaining: time.Duration(i) * time.Second})
+		}
+		for _, id := range others {
+			d.sleep(touchAfter)
+			Expect(d.claims()).To(Equal([]string{id}))
+			d.grant(id)
+			d.sleep(time.Second - touchAfter)
+		}
+	})
+
+	It("claims at once what such a look finds free", func() {
+		d := ready([]string{peer}, ids(2))
+		mine, others := d.mine()
+		d.own(mine...)
+		for _, id := range others { // as it saw them when it came
+			d.heldBy(id, peer, time.Second)
+		}
+		d.sleep(ttl)
+		d.take()
+		d.peeks = true
+		d.member(peer, 0)
+		d.peeked(lease.Status{Session: others[0]})
+		o := d.take()
+		Expect(o.claims).To(HaveLen(1))
+		Expect(o.claims[0].Session).To(Equal(others[0]))
+		Expect(d.m.asking[others[0]].why).To(Equal(byPlan))
+	})
+
 	It("removes nobody for a list without the node's own heartbeat", func() {
 		d := ready([]string{peer}, ids(2))
 		d.m.onList(nil, d.now)

@@ -76,8 +76,8 @@ func (r *redis) Acquire(_ context.Context, holder string, claims []lease.Claim) 
 	return out
 }
 
-func (*redis) Renew(context.Context, []lease.Grant, time.Duration) []lease.Verdict { return nil }
-func (*redis) Release(context.Context, []lease.Release) []error                    { return nil }
+func (*redis) Renew(context.Context, []lease.Renewal) []lease.Verdict { return nil }
+func (*redis) Release(context.Context, []lease.Release) []error       { return nil }
 
 func (r *redis) Look(_ context.Context, sessions []string) []lease.Status {
 	r.mu.Lock()

@@ -6,29 +6,31 @@ import (
 	"leasehold/lease"
 )
 
-// peek has the lease looked at of a session whose turn it is here.
-func (m *machine) peek(id string, e *entry) {
-	if !e.peeking {
-		e.peeking = true
+// peek has the lease looked at of a session that this node would claim for a reason, but
+// that another has mostly: a look costs Redis much less.
+func (m *machine) peek(id string, e *entry, why trigger) {
+	if e.peeking == "" {
 		m.out.peek = append(m.out.peek, id)
 	}
+	e.peeking = why
 }
 
-// onPeeked claims what was free at this node's turn.
+// onPeeked claims what is free.
 func (m *machine) onPeeked(statuses []lease.Status, now time.Time) {
 	for _, s := range statuses {
 		e, ok := m.entries[s.Session]
-		if !ok || !e.peeking {
+		if !ok || e.peeking == "" {
 			continue
 		}
-		e.peeking = false
+		why := e.peeking
+		e.peeking = ""
 		switch {
 		case s.Err == nil && s.Holder == "":
-			if m.mayClaim(s.Session, e, byFallback, now) {
-				m.claim(s.Session, e, byFallback, now)
+			if m.mayClaim(s.Session, e, why, now) {
+				m.claim(s.Session, e, why, now)
 			}
 		case lease.Unknown(s.Err):
-			m.wake(s.Session, e, now.Add(mostPause), byFallback)
+			m.wake(s.Session, e, now.Add(mostPause), why)
 		default:
 			m.onStatus(s, e, now)
 		}

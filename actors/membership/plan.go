@@ -124,10 +124,12 @@ func (m *machine) onPlan(in *planInput, owners []int32, now time.Time) {
 		if owner == e.owner {
 			continue
 		}
-		isNew := e.owner == ""
+		former, isNew := e.owner, e.owner == ""
 		e.owner, e.ownedAt, e.mine = owner, now, owner == m.set.Instance
 		m.noteSurplus(id, e, now)
 		switch {
+		case e.mine && m.ready && !isNew && !m.fleet.lives(former):
+			m.inherit(id, e, now)
 		case e.mine && m.ready:
 			m.consider(id, e, byPlan, now)
 		case isNew:
@@ -143,4 +145,11 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
+}
+
+// inherit tries a session of a node that went: its heartbeat ends before its leases do.
+func (m *machine) inherit(id string, e *entry, now time.Time) {
+	if m.mayClaim(id, e, byPlan, now) {
+		m.peek(id, e, byPlan)
+	}
 }

@@ -16,9 +16,10 @@ import (
 type tracked struct {
 	cell      *cell.Cell
 	holder    tree.Mailbox
-	ttl       time.Duration
-	busy      bool // a renewal is in flight
-	again     bool // renew once more when it is answered: the TTL is another now
+	ttl       time.Duration // its group's
+	lasts     time.Duration // its own TTL
+	busy      bool          // a renewal is in flight
+	again     bool          // renew once more when it is answered: the TTL is another now
 	suspended bool
 	gone      bool // no longer tracked
 }
@@ -132,11 +133,14 @@ func (r *renewerActor) track(c actor.Context, m *Track) {
 	grant := m.Cell.Grant()
 	t := r.untrack(grant)
 	if t == nil || t.cell != m.Cell {
-		r.group(c, m.TTL).leases[grant] = &tracked{cell: m.Cell, holder: m.Holder, ttl: m.TTL}
+		r.group(c, m.TTL).leases[grant] = &tracked{
+			cell: m.Cell, holder: m.Holder, ttl: m.TTL, lasts: r.cfg.Stagger.TTL(grant.Session, m.TTL),
+		}
 		return
 	}
 	changed := t.ttl != m.TTL
 	t.holder, t.ttl, t.gone = m.Holder, m.TTL, false
+	t.lasts = r.cfg.Stagger.TTL(grant.Session, m.TTL)
 	r.group(c, m.TTL).leases[grant] = t
 	switch {
 	case !changed:

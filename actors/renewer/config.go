@@ -23,6 +23,8 @@ type Config struct {
 	// proportion, and four times in it at least. Margin is for TTL, and in proportion
 	// too.
 	TTL, Interval, Margin time.Duration
+	// Stagger has the leases end one after the other.
+	Stagger lease.Stagger
 	// BatchSize is the most leases in one call, Flights the most calls at once.
 	BatchSize, Flights int
 

@@ -42,6 +42,7 @@ type stub struct {
 	began time.Time
 	mu    sync.Mutex
 	calls []call
+	ttls  map[string]time.Duration // as last asked for, by session
 	// renew answers one grant, after the call took so long.
 	renew   func(g lease.Grant) error
 	delay   func(grants []lease.Grant) time.Duration
@@ -59,11 +60,16 @@ func (s *stub) note(what string, sessions []string, ttl time.Duration) {
 	s.calls = append(s.calls, call{at: time.Since(s.began), what: what, sessions: sessions, ttl: ttl})
 }
 
-func (s *stub) Renew(ctx context.Context, grants []lease.Grant, ttl time.Duration) []lease.Verdict {
+// Renew counts as of the longest TTL that is asked for.
+func (s *stub) Renew(ctx context.Context, renewals []lease.Renewal) []lease.Verdict {
 	s.mu.Lock()
 	var sessions []string
-	for _, g := range grants {
-		sessions = append(sessions, g.Session)
+	var grants []lease.Grant
+	var ttl time.Duration
+	for _, r := range renewals {
+		sessions, grants = append(sessions, r.Session), append(grants, r.Grant)
+		ttl = max(ttl, r.TTL)
+		s.ttls[r.Session] = r.TTL
 	}
 	s.note("renew", sessions, ttl)
 	renew, delay := s.renew, s.delay
@@ -139,6 +145,7 @@ func run(f func(g Gomega, b *bench), change ...func(*renewer.Config)) {
 	bubble.Run(func(g Gomega) {
 		b := &bench{system: actortest.NewSystem(), stub: &stub{
 			began:   time.Now(),
+			ttls:    map[string]time.Duration{},
 			renew:   func(lease.Grant) error { return nil },
 			delay:   func([]lease.Grant) time.Duration { return 0 },
 			release: func(lease.Release) error { return nil },

@@ -33,11 +33,15 @@ func (r *renewerActor) burst(c actor.Context, ttl time.Duration, chosen func(*tr
 	margin := Margin(ttl, r.cfg.TTL, r.cfg.Margin)
 	for batch := range slices.Chunk(due, r.cfg.BatchSize) {
 		ctx, store, slots, note := r.cfg.Context, r.cfg.Store, r.slots, r.cfg.Batch
+		renewals := make([]lease.Renewal, len(batch))
+		for i, t := range batch {
+			renewals[i] = lease.Renewal{Grant: t.cell.Grant(), TTL: t.lasts}
+		}
 		tree.Async(c, func() any {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			began := time.Now()
-			verdicts := renew(ctx, store, batch, ttl, margin)
+			verdicts := renew(ctx, store, batch, renewals, margin)
 			if note != nil {
 				note(len(batch), time.Since(began))
 			}
@@ -48,23 +52,21 @@ func (r *renewerActor) burst(c actor.Context, ttl time.Duration, chosen func(*tr
 
 // renew asks Redis and applies the answers to the cells at once, without a detour
 // by the mailbox.
-func renew(ctx context.Context, store lease.Store, batch []*tracked, ttl, margin time.Duration) []lease.Verdict {
-	grants := make([]lease.Grant, len(batch))
-	for i, t := range batch {
-		grants[i] = t.cell.Grant()
-	}
-	ctx, cancel := context.WithTimeout(ctx, ttl)
+func renew(
+	ctx context.Context, store lease.Store, batch []*tracked, renewals []lease.Renewal, margin time.Duration,
+) []lease.Verdict {
+	ctx, cancel := context.WithTimeout(ctx, renewals[0].TTL)
 	defer cancel()
 
 	sent := time.Now()
-	for _, t := range batch {
-		t.cell.Limit(sent.Add(ttl - margin)) // does nothing, unless the TTL got shorter
+	for i, t := range batch {
+		t.cell.Limit(sent.Add(renewals[i].TTL - margin)) // does nothing, unless the TTL got shorter
 	}
-	verdicts := store.Renew(ctx, grants, ttl)
+	verdicts := store.Renew(ctx, renewals)
 	for i, t := range batch {
 		switch v := verdicts[i]; {
 		case v.Err == nil:
-			t.cell.Extend(sent.Add(ttl - margin))
+			t.cell.Extend(sent.Add(renewals[i].TTL - margin))
 		case errors.Is(v.Err, lease.ErrLost), errors.Is(v.Err, lease.ErrForeign):
 			t.cell.Kill(lossOf(v))
 		default:

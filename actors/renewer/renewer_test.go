@@ -62,6 +62,27 @@ var _ = Describe("renewals", func() {
 		})
 	})
 
+	It("that are staggered ask for each lease's own TTL, and trust none longer", func() {
+		run(func(g Gomega, b *bench) {
+			cells := map[string]*cell.Cell{}
+			for i := range 20 {
+				id := fmt.Sprint("s", i)
+				cells[id] = b.track(id, ttl)
+			}
+			began := b.stub.began
+			bubble.Sleep(interval)
+			g.Expect(b.stub.see("renew")).To(HaveLen(1))
+			ends := map[time.Duration]bool{}
+			for id, c := range cells {
+				own := b.stub.ttls[id]
+				g.Expect(own).To(And(BeNumerically("<=", ttl), BeNumerically(">", ttl-ttl/50)), id)
+				g.Expect(c.TrustedUntil()).To(BeTemporally("==", began.Add(interval+own-margin)), id)
+				ends[own] = true
+			}
+			g.Expect(len(ends)).To(BeNumerically(">", 10))
+		}, func(c *renewer.Config) { c.Stagger = 50 })
+	})
+
 	It("go out in batches, and a slow one delays no other", func() {
 		run(func(g Gomega, b *bench) {
 			b.stub.delay = func(grants []lease.Grant) time.Duration {

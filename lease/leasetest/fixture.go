@@ -100,7 +100,7 @@ func (f *Fixture) take(ctx context.Context, g gomega.Gomega, holder, id string, 
 }
 
 func (f *Fixture) renew(ctx context.Context, grant lease.Grant, ttl time.Duration) lease.Verdict {
-	return f.Store.Renew(ctx, []lease.Grant{grant}, ttl)[0]
+	return f.Store.Renew(ctx, Renewals(ttl, grant))[0]
 }
 
 func (f *Fixture) release(ctx context.Context, grant lease.Grant) error {

@@ -118,13 +118,13 @@ func (f *Flaky) Acquire(ctx context.Context, holder string, claims []lease.Claim
 }
 
 // Renew is [lease.Store]'s, by plan.
-func (f *Flaky) Renew(ctx context.Context, grants []lease.Grant, ttl time.Duration) []lease.Verdict {
+func (f *Flaky) Renew(ctx context.Context, renewals []lease.Renewal) []lease.Verdict {
 	var out []lease.Verdict
-	err := f.play(ctx, OpRenew, func() { out = f.store.Renew(ctx, grants, ttl) })
+	err := f.play(ctx, OpRenew, func() { out = f.store.Renew(ctx, renewals) })
 	if err == nil {
 		return out
 	}
-	out = make([]lease.Verdict, len(grants))
+	out = make([]lease.Verdict, len(renewals))
 	for i := range out {
 		out[i].Err = err
 	}

@@ -53,13 +53,13 @@ func TestFlakyFaults(t *testing.T) {
 
 		grant := lease.Grant{Session: "s", Holder: "n1", Token: o.Token}
 		f.Always(leasetest.Fail)
-		g.Expect(f.Renew(t.Context(), []lease.Grant{grant}, time.Minute)[0].Err).To(MatchError(leasetest.ErrFlaky))
+		g.Expect(f.Renew(t.Context(), leasetest.Renewals(time.Minute, grant))[0].Err).To(MatchError(leasetest.ErrFlaky))
 		g.Expect(f.Look(t.Context(), []string{"s"})[0].Err).To(MatchError(leasetest.ErrFlaky))
 		_, err := f.Begin(t.Context(), grant, lease.Slot{Interval: time.Second, Bound: time.Second})
 		g.Expect(err).To(MatchError(leasetest.ErrFlaky))
 		g.Expect(f.Finish(t.Context(), grant, lease.Result{})).To(MatchError(leasetest.ErrFlaky))
 		f.Always(leasetest.Pass)
-		g.Expect(f.Renew(t.Context(), []lease.Grant{grant}, time.Minute)[0].Err).NotTo(HaveOccurred())
+		g.Expect(f.Renew(t.Context(), leasetest.Renewals(time.Minute, grant))[0].Err).NotTo(HaveOccurred())
 
 		f.Next(leasetest.OpRelease, leasetest.LateReply)
 		late, stop := context.WithTimeout(t.Context(), time.Second)

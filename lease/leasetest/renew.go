@@ -17,6 +17,15 @@ func renewSpecs(run Runner) {
 		g.Expect(f.number(ctx, g, "version")).To(Equal(int64(grant.Token)))
 	})
 
+	it(run, "restarts each lease's own TTL", func(ctx context.Context, g Gomega, f *Fixture) {
+		one, other := f.take(ctx, g, "n1", "s", time.Second), f.take(ctx, g, "n1", "t", time.Second)
+		for _, v := range f.Store.Renew(ctx, []lease.Renewal{{Grant: one, TTL: long}, {Grant: other, TTL: 3 * long}}) {
+			g.Expect(v).To(Equal(lease.Verdict{}))
+		}
+		g.Expect(f.left(ctx, g, f.Keys.Lease("s"))).To(BeNumerically("~", long, time.Second))
+		g.Expect(f.left(ctx, g, f.Keys.Lease("t"))).To(BeNumerically("~", 3*long, time.Second))
+	})
+
 	it(run, "keeps a lease alive over many TTLs", func(ctx context.Context, g Gomega, f *Fixture) {
 		grant := f.take(ctx, g, "n1", "s", short)
 		for range 6 {

@@ -157,7 +157,7 @@ func batchSpecs(run Runner) {
 			g.Expect(o.Granted).To(Equal(kind(i) == "ours"), "claim %d", i)
 			g.Expect(errors.Is(o.Err, lease.ErrForeign)).To(Equal(kind(i) == "foreign"), "claim %d", i)
 		}
-		for i, v := range f.Store.Renew(ctx, grants, long) {
+		for i, v := range f.Store.Renew(ctx, Renewals(long, grants...)) {
 			g.Expect(v.Err == nil).To(Equal(kind(i) == "ours"), "renewal %d: %v", i, v.Err)
 			g.Expect(v.Holder).To(Equal(map[string]string{"theirs": "other"}[kind(i)]), "renewal %d", i)
 		}
@@ -186,7 +186,7 @@ func batchSpecs(run Runner) {
 			grants = append(grants, f.take(ctx, g, "n1", strconv.Itoa(i), long))
 		}
 		flush()
-		for _, v := range f.Store.Renew(ctx, grants, long) {
+		for _, v := range f.Store.Renew(ctx, Renewals(long, grants...)) {
 			g.Expect(v.Err).NotTo(HaveOccurred())
 		}
 		for _, polls := range []func(lease.Grant) error{
@@ -212,7 +212,7 @@ func batchSpecs(run Runner) {
 
 	it(run, "answers nothing to nothing", func(ctx context.Context, g Gomega, f *Fixture) {
 		g.Expect(f.Store.Acquire(ctx, "n1", nil)).To(BeEmpty())
-		g.Expect(f.Store.Renew(ctx, nil, long)).To(BeEmpty())
+		g.Expect(f.Store.Renew(ctx, nil)).To(BeEmpty())
 		g.Expect(f.Store.Release(ctx, nil)).To(BeEmpty())
 		g.Expect(f.Store.Check(ctx, nil)).To(BeEmpty())
 	})

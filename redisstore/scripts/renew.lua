@@ -1,16 +1,16 @@
 -- renew restarts the TTL of each lease that still holds.
 --
 -- KEYS  for each lease i: [2i-1] the lease key, [2i] its state hash
--- ARGV  [1] lease TTL in ms  [2] base TTL of the state in ms
---       for each lease i: [3i] holder, [3i+1] token, [3i+2] '1' to restart the
---       TTL of the state too
+-- ARGV  [1] base TTL of the state in ms
+--       for each lease i: [4i-2] holder, [4i-1] token, [4i] lease TTL in ms,
+--       [4i+1] '1' to restart the TTL of the state too
 -- Returns for each lease 1 renewed, -1 a key has a foreign type, else who has the
 --       lease instead ('' when it is missing).
 --
 -- Invariant: only the holder with the current token renews; a lease that is
 -- missing is never made again.
 local call, pcall = redis.call, redis.pcall
-local ttl, base, now = tonumber(ARGV[1]), tonumber(ARGV[2]), nil
+local base, now = tonumber(ARGV[1]), nil
 
 local function clock()
   if not now then
@@ -21,14 +21,14 @@ local function clock()
 end
 
 -- extend has a poll in flight go on as long as the lease does, up to its own bound.
-local function extend(state)
+local function extend(state, ttl)
   local most = tonumber(call('HGET', state, 'busy_max') or '')
   if most then
-    call('HSET', state, 'busy_until', string.format('%.0f', math.min(most, clock() + ttl)))
+    call('HSET', state, 'busy_until', string.format('%.0f', math.min(most, clock() + tonumber(ttl))))
   end
 end
 
-local function renew(holder, lease, state, me, token, refresh)
+local function renew(holder, lease, state, me, token, ttl, refresh)
   if not holder then
     holder = pcall('GET', lease) -- MGET does not tell a foreign type
     if foreign(holder) then
@@ -45,9 +45,9 @@ local function renew(holder, lease, state, me, token, refresh)
   if holder ~= me or s[1] ~= token then
     return holder
   end
-  call('PEXPIRE', lease, ARGV[1])
+  call('PEXPIRE', lease, ttl)
   if s[2] == token then
-    extend(state)
+    extend(state, ttl)
   end
   if refresh == '1' then
     local interval = tonumber(call('HGET', state, 'interval') or '') or 0
@@ -61,6 +61,7 @@ for i = 1, #KEYS / 2 do
   leases[i] = KEYS[2 * i - 1]
 end
 for i, holder in ipairs(call('MGET', unpack(leases))) do
-  out[i] = renew(holder, leases[i], KEYS[2 * i], ARGV[3 * i], ARGV[3 * i + 1], ARGV[3 * i + 2])
+  local o = 4 * i
+  out[i] = renew(holder, leases[i], KEYS[2 * i], ARGV[o - 2], ARGV[o - 1], ARGV[o], ARGV[o + 1])
 end
 return out

@@ -9,6 +9,7 @@ import (
 	"leasehold/internal/redistest"
 	"leasehold/internal/wiretest"
 	"leasehold/lease"
+	"leasehold/lease/leasetest"
 	"leasehold/rediskey"
 	"leasehold/redisstore"
 	"leasehold/test/history"
@@ -79,7 +80,7 @@ func TestWhatStoresDoIsRecorded(t *testing.T) {
 		{Session: "s2", Holder: "a", Token: got[1].Token},
 	}
 	b.acquire(b.b, "b", ttl, "s1", "s2") // refused
-	b.a.Renew(ctx, grants, ttl)
+	b.a.Renew(ctx, leasetest.Renewals(ttl, grants...))
 	slot := lease.Slot{Interval: time.Minute, Bound: time.Second}
 	start, err := b.a.Begin(ctx, grants[0], slot)
 	if err != nil {
@@ -94,7 +95,7 @@ func TestWhatStoresDoIsRecorded(t *testing.T) {
 		t.Error("a poll may begin without a lease")
 	}
 	time.Sleep(ttl + 20*time.Millisecond)
-	b.a.Renew(ctx, grants, ttl) // missing
+	b.a.Renew(ctx, leasetest.Renewals(ttl, grants...)) // missing
 	b.acquire(b.b, "b", ttl, "s1", "s2")
 
 	r, err := b.check()

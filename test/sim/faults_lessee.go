@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"leasehold/lease"
+	"leasehold/lease/leasetest"
 	"leasehold/redisstore"
 )
 
@@ -109,14 +110,14 @@ func (x *lessee) steal() {
 		return
 	}
 	g := lease.Grant{Session: id, Holder: x.holder, Token: r.Token}
-	x.store.Renew(context.Background(), []lease.Grant{g}, x.ttl)
+	x.store.Renew(context.Background(), leasetest.Renewals(x.ttl, g))
 	x.store.Release(context.Background(), []lease.Release{{Grant: g}})
 }
 
 // renew keeps what it has, and forgets what was lost.
 func (x *lessee) renew() {
 	grants := x.grants()
-	for i, v := range x.store.Renew(context.Background(), grants, x.ttl) {
+	for i, v := range x.store.Renew(context.Background(), leasetest.Renewals(x.ttl, grants...)) {
 		if v.Err != nil && !lease.Unknown(v.Err) {
 			delete(x.held, grants[i].Session)
 		}

@@ -34,10 +34,10 @@ func trust() []mutant {
 	return !c.suspended`, "	return c.alive() && !c.suspended"},
 		}},
 		{name: "trust has no margin", edits: []edit{
-			{renew, "			t.cell.Extend(sent.Add(ttl - margin))", "			t.cell.Extend(sent.Add(ttl))"},
+			{renew, "			t.cell.Extend(sent.Add(renewals[i].TTL - margin))", "			t.cell.Extend(sent.Add(renewals[i].TTL))"},
 		}},
 		{name: "a refused renewal counts as one", edits: []edit{
-			{renew, "			t.cell.Kill(lossOf(v))", "			t.cell.Extend(sent.Add(ttl - margin))"},
+			{renew, "			t.cell.Kill(lossOf(v))", "			t.cell.Extend(sent.Add(renewals[i].TTL - margin))"},
 		}},
 		{name: "a lease is released while its poll goes on", edits: []edit{
 			{"actors/leaseholder/actor.go", "		c.Send(h.poller, &poller.Stop{})\n", `		c.Send(h.poller, &poller.Stop{})
@@ -89,7 +89,7 @@ func scripts() []mutant {
 			{dir + "release.lua", "if holder == me and (s[1] == token or not s[1]) then", "if holder then"},
 		}},
 		{name: "renew makes a missing lease again", edits: []edit{
-			{dir + "renew.lua", "    return ''\n", "    redis.call('SET', lease, me, 'PX', ARGV[1])\n    return 1\n"},
+			{dir + "renew.lua", "    return ''\n", "    redis.call('SET', lease, me, 'PX', ttl)\n    return 1\n"},
 		}},
 		{name: "renew does not check the holder", edits: []edit{
 			{dir + "renew.lua", "if holder ~= me or s[1] ~= token then", "if false then"},

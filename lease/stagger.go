@@ -1,0 +1,34 @@
+package lease
+
+import (
+	"hash/fnv"
+	"time"
+)
+
+// Stagger has leases that are renewed together end one after the other: each up to one
+// part in so many of its TTL sooner, by a hash of its session. Should their holder die,
+// whoever takes them over takes each at its deadline, where leases that end in one moment
+// wait for each other. Zero staggers nothing.
+type Stagger int
+
+// TTL returns the TTL of a session's lease where ttl is the most.
+func (s Stagger) TTL(session string, ttl time.Duration) time.Duration {
+	if s <= 0 {
+		return ttl
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(session))
+
+	return ttl - ttl/time.Duration(s)*time.Duration(h.Sum32()>>16)>>16
+}
+
+// Heartbeat returns the TTL of the heartbeat where ttl is the most: written together with
+// renewals of leases of that TTL it ends before them all, so that their deadlines are known
+// by then.
+func (s Stagger) Heartbeat(ttl time.Duration) time.Duration {
+	if s <= 0 {
+		return ttl
+	}
+
+	return ttl - 2*ttl/time.Duration(s)
+}
