@@ -98,13 +98,14 @@ func (m *machine) hold(e *entry) time.Duration {
 // onLeaseFreed answers the hint that a lease went.
 func (m *machine) onLeaseFreed(freed redisevents.LeaseFreed, now time.Time) {
 	id := freed.Session
+	e, ok := m.entries[id]
 	if c, held := m.held[id]; held {
-		if !c.leaving { // somebody took it from us, or says so
+		late := ok && freed.Cause == redisevents.Expired && now.Before(e.ledAt.Add(echo))
+		if !c.leaving && !late { // somebody took it from us, or says so
 			m.out.tells = append(m.out.tells, tell{id: c.id, message: &leaseholder.Verify{}})
 		}
 		return
 	}
-	e, ok := m.entries[id]
 	if !ok {
 		return
 	}

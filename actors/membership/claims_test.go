@@ -193,6 +193,19 @@ var _ = Describe("a node", func() {
 		Expect(o.claims).To(BeEmpty())
 	})
 
+	It("does not take the news that the lease before ran out, which come late, for its own", func() {
+		d := ready(nil, ids(1))
+		d.own("s0")
+		d.take()
+		d.event(redisevents.LeaseFreed{Session: "s0", Cause: redisevents.Expired})
+		Expect(told[*leaseholder.Verify](d.take())).To(BeEmpty())
+		d.event(redisevents.LeaseFreed{Session: "s0", Cause: redisevents.Deleted})
+		Expect(told[*leaseholder.Verify](d.take())).To(HaveLen(1), "somebody deleted it")
+		d.sleep(echo)
+		d.event(redisevents.LeaseFreed{Session: "s0", Cause: redisevents.Expired})
+		Expect(told[*leaseholder.Verify](d.take())).To(HaveLen(1), "it is its own by then")
+	})
+
 	It("claims what the scan found free, and counts the repair", func() {
 		d := ready(nil, ids(1))
 		d.heldBy("s0", peer, 20*time.Second)

@@ -95,6 +95,10 @@ const (
 	// movesAtOnce is the most sessions that are being given up for balance.
 	movesAtOnce = 200
 
+	// echo is how long after this node took a lease the news that it ran out are of the
+	// one before: a claim ends that, and is answered first.
+	echo = time.Second
+
 	// touchAfter is how long after its deadline a key is sure to be gone.
 	touchAfter = time.Millisecond
 

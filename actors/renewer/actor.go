@@ -2,6 +2,7 @@ package renewer
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -84,12 +85,12 @@ func (r *renewerActor) handle(c actor.Context, message Message) {
 		r.verifyNow(c)
 	case *RenewAll:
 		for ttl := range r.groups {
-			r.burst(c, ttl, everyone)
+			r.burst(c, ttl)
 		}
 	case *cycle:
 		r.cycle(c, m.ttl)
 	case *burst:
-		r.burst(c, m.ttl, everyone)
+		r.burst(c, m.ttl)
 	case *retry:
 		r.retry(c, m.ttl)
 	case *renewed:
@@ -147,12 +148,8 @@ func (r *renewerActor) track(c actor.Context, m *Track) {
 	case t.busy:
 		t.again = true
 	default:
-		r.renewOne(c, t)
+		r.renew(c, t.ttl, slices.Values([]*tracked{t}))
 	}
-}
-
-func (r *renewerActor) renewOne(c actor.Context, t *tracked) {
-	r.burst(c, t.ttl, func(other *tracked) bool { return other == t })
 }
 
 // untrack ends the renewals of a grant and returns what was known of it.
@@ -180,7 +177,7 @@ func (r *renewerActor) cycle(c actor.Context, ttl time.Duration) {
 	}
 	g.timer = tree.Self(c).After(g.interval, &cycle{ttl: ttl})
 	if ttl != r.cfg.TTL || r.cfg.Beat == nil {
-		r.burst(c, ttl, everyone)
+		r.burst(c, ttl)
 		return
 	}
 	beat, parent := r.cfg.Beat, r.cfg.Context

@@ -3,6 +3,8 @@ package renewer
 import (
 	"context"
 	"errors"
+	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,19 +15,20 @@ import (
 	"leasehold/lease"
 )
 
-func everyone(*tracked) bool { return true }
-
-// burst renews, in batches, all leases of a group that are chosen, still trusted
-// and not already being renewed. (A lease whose trust has ended is left to run
-// out: to renew it would keep everybody from the session.)
-func (r *renewerActor) burst(c actor.Context, ttl time.Duration, chosen func(*tracked) bool) {
-	g, ok := r.groups[ttl]
-	if !ok {
-		return
+// burst renews all leases of a TTL.
+func (r *renewerActor) burst(c actor.Context, ttl time.Duration) {
+	if g, ok := r.groups[ttl]; ok {
+		r.renew(c, ttl, maps.Values(g.leases))
 	}
-	due := make([]*tracked, 0, len(g.leases))
-	for _, t := range g.leases {
-		if !t.busy && t.cell.Alive() && chosen(t) {
+}
+
+// renew renews, in batches, those leases of a TTL that are still trusted and not already
+// being renewed. (A lease whose trust has ended is left to run out: to renew it would keep
+// everybody from the session.)
+func (r *renewerActor) renew(c actor.Context, ttl time.Duration, leases iter.Seq[*tracked]) {
+	var due []*tracked
+	for t := range leases {
+		if !t.busy && t.cell.Alive() {
 			t.busy = true
 			due = append(due, t)
 		}
@@ -41,7 +44,7 @@ func (r *renewerActor) burst(c actor.Context, ttl time.Duration, chosen func(*tr
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			began := time.Now()
-			verdicts := renew(ctx, store, batch, renewals, margin)
+			verdicts := extend(ctx, store, batch, renewals, margin)
 			if note != nil {
 				note(len(batch), time.Since(began))
 			}
@@ -50,9 +53,9 @@ func (r *renewerActor) burst(c actor.Context, ttl time.Duration, chosen func(*tr
 	}
 }
 
-// renew asks Redis and applies the answers to the cells at once, without a detour
+// extend asks Redis and applies the answers to the cells at once, without a detour
 // by the mailbox.
-func renew(
+func extend(
 	ctx context.Context, store lease.Store, batch []*tracked, renewals []lease.Renewal, margin time.Duration,
 ) []lease.Verdict {
 	ctx, cancel := context.WithTimeout(ctx, renewals[0].TTL)
@@ -100,11 +103,14 @@ func (r *renewerActor) verify(c actor.Context, grant lease.Grant) {
 func (r *renewerActor) verifyNow(c actor.Context) {
 	doubtful := r.doubtful
 	r.doubtful = nil
-	for ttl := range r.groups {
-		r.burst(c, ttl, func(t *tracked) bool {
-			_, ok := doubtful[t.cell.Grant()]
-			return ok
-		})
+	for ttl, g := range r.groups {
+		var leases []*tracked
+		for grant := range doubtful {
+			if t, ok := g.leases[grant]; ok {
+				leases = append(leases, t)
+			}
+		}
+		r.renew(c, ttl, slices.Values(leases))
 	}
 }
 
@@ -138,7 +144,7 @@ func (r *renewerActor) noteRenewed(c actor.Context, m *renewed) {
 		}
 	}
 	for _, t := range changed {
-		r.renewOne(c, t)
+		r.renew(c, t.ttl, slices.Values([]*tracked{t}))
 	}
 	g, ok := r.groups[m.ttl]
 	if !ok {
@@ -181,5 +187,11 @@ func (r *renewerActor) retry(c actor.Context, ttl time.Duration) {
 		return
 	}
 	g.retrying = nil
-	r.burst(c, ttl, func(t *tracked) bool { return t.suspended })
+	var leases []*tracked
+	for _, t := range g.leases {
+		if t.suspended {
+			leases = append(leases, t)
+		}
+	}
+	r.renew(c, ttl, slices.Values(leases))
 }
