@@ -8,11 +8,11 @@ import (
 	"leasehold/actors/leaseholder"
 	"leasehold/actors/renewer"
 	"leasehold/actors/tree"
+	"leasehold/lease"
 )
 
 // membershipActor translates messages into events of the machine, and its orders
-// into messages, children and calls. All fields belong to the actor's goroutine,
-// but for slots.
+// into messages, children and calls. All fields belong to the actor's goroutine.
 type membershipActor struct {
 	cfg     Config
 	machine *machine
@@ -30,8 +30,10 @@ type membershipActor struct {
 	listLater, scanLater bool
 	unread               []string // documents whose reading failed and waits to be repeated
 
-	texts    *texts        // of the scan in flight
-	slots    chan struct{} // bounds the claims at once; shared with their goroutines
+	claims   []lease.Claim // that wait for a call
+	claiming int           // calls under way
+
+	texts    *texts // of the scan in flight
 	stopping bool
 	drained  bool // was reported
 	owned    int  // as reported
@@ -100,7 +102,7 @@ func (a *membershipActor) handle(c actor.Context, message Message) {
 		a.reconcile(c)
 		a.tellKnown()
 	case *claimed:
-		a.machine.onOutcomes(m.outcomes, m.sent, now)
+		a.onClaimed(m, now)
 	case *looked:
 		a.machine.onStatuses(m.statuses, now)
 		if a.cfg.Known != nil {
@@ -159,6 +161,7 @@ func (a *membershipActor) terminated(who *actor.PID) {
 // carryOut does what the machine wants done.
 func (a *membershipActor) carryOut(c actor.Context) {
 	out := a.machine.take()
+	a.call(c, out) // first, since what follows may take a while
 	for _, e := range out.logs {
 		a.cfg.Log.Emit(e)
 	}
@@ -176,7 +179,6 @@ func (a *membershipActor) carryOut(c actor.Context) {
 	if out.renew {
 		c.Send(a.cfg.Renewer, &renewer.RenewAll{})
 	}
-	a.call(c, out)
 	a.arm(c)
 	if n := len(a.machine.children); n != a.owned && a.cfg.Owned != nil {
 		a.owned = n

@@ -38,17 +38,35 @@ func (a *membershipActor) call(c actor.Context, out orders) {
 	}
 }
 
+// claim sends claims. Those that come while as many calls as may be are under way go
+// together with the next: what a call costs besides its claims counts where leases end one
+// after the other.
 func (a *membershipActor) claim(c actor.Context, claims []lease.Claim) {
-	for batch := range slices.Chunk(claims, claimBatch) {
-		parent, store, holder, slots := a.cfg.Context, a.cfg.Store, a.cfg.Instance, a.slots
+	a.claims = append(a.claims, claims...)
+	for ; len(a.claims) > 0 && a.claiming < claimFlights; a.claiming++ {
+		n := min(len(a.claims), claimBatch)
+		batch := a.claims[:n:n]
+		if a.claims = a.claims[n:]; len(a.claims) == 0 {
+			a.claims = nil
+		}
+		parent, store, holder := a.cfg.Context, a.cfg.Store, a.cfg.Instance
 		tree.Async(c, func() any {
-			slots <- struct{}{}
-			defer func() { <-slots }()
 			ctx, cancel := context.WithTimeout(parent, callLimit)
 			defer cancel()
 			sent := time.Now()
 			return &claimed{outcomes: store.Acquire(ctx, holder, batch), sent: sent}
 		})
+	}
+}
+
+// onClaimed takes the answers in. Where Redis had none, claims that wait would have none
+// either.
+func (a *membershipActor) onClaimed(m *claimed, now time.Time) {
+	a.claiming--
+	a.machine.onOutcomes(m.outcomes, m.sent, now)
+	if a.machine.paused(now) {
+		a.machine.onUnsent(a.claims)
+		a.claims = nil
 	}
 }
 

@@ -206,14 +206,28 @@ func (m *machine) considerRoom(now time.Time) {
 // logged, the others would say the same: they are at debug. Redis may have carried the claim out: it is
 // repeated whatever the plan says by then, lest this node holds what it does not poll.
 func (m *machine) onUnanswered(o lease.Outcome, e *entry, a *ask, now time.Time) {
-	repeat := m.misses > 0 || now.Before(m.pauseUntil)
+	repeat := m.misses > 0 || m.paused(now)
 	m.log(eventlog.LeaseAcquireFailed{Session: o.Session, Trigger: string(a.why), Err: o.Err, Repeat: repeat})
-	if !now.Before(m.pauseUntil) {
+	if !m.paused(now) {
 		m.pauseUntil = now.Add(growing(m.misses))
 		m.misses++
 	}
 	e.doubtUntil = now.Add(a.ttl)
 	m.wake(o.Session, e, m.pauseUntil, a.why)
+}
+
+// paused reports whether claims are put off, since Redis does not answer.
+func (m *machine) paused(now time.Time) bool { return now.Before(m.pauseUntil) }
+
+// onUnsent takes claims back that were never sent, until the pause is over.
+func (m *machine) onUnsent(claims []lease.Claim) {
+	for _, c := range claims {
+		a := m.asking[c.Session]
+		delete(m.asking, c.Session)
+		if e, ok := m.entries[c.Session]; ok {
+			m.wake(c.Session, e, m.pauseUntil, a.why)
+		}
+	}
 }
 
 // growing is the wait after so many failures: 250 ms, 500 ms, 1 s, 2 s.

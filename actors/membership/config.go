@@ -73,7 +73,7 @@ const (
 	// claimBatch is the most leases in one call, claimFlights the most calls at
 	// once.
 	claimBatch   = 500
-	claimFlights = 4
+	claimFlights = 2
 
 	// settle is how long the view of the fleet must have stood still before a
 	// session is given up for balance, and before a node's first claims; the
@@ -129,6 +129,6 @@ const (
 // Props returns the props of a membership actor.
 func Props(cfg Config) *actor.Props {
 	return tree.Props(func() actor.Actor {
-		return &membershipActor{cfg: cfg, texts: newTexts(), slots: make(chan struct{}, claimFlights)}
+		return &membershipActor{cfg: cfg, texts: newTexts()}
 	}, cfg.Report)
 }

@@ -36,13 +36,15 @@ type redis struct {
 	tokens map[string]lease.Token
 	events []redisevents.Event
 	down   bool
+	mute   bool          // no claim is answered
 	delay  time.Duration // of a claim
 	peers  []string
 	deaf   bool
 	scans  int
 	lists  int
-	checks int // of all nodes
-	most   int // claims in one call
+	checks int   // of all nodes
+	most   int   // claims in one call
+	calls  []int // claims in each call
 }
 
 func (r *redis) with(f func(r *redis)) {
@@ -54,6 +56,7 @@ func (r *redis) with(f func(r *redis)) {
 func (r *redis) Acquire(_ context.Context, holder string, claims []lease.Claim) []lease.Outcome {
 	r.mu.Lock()
 	delay := r.delay
+	r.calls = append(r.calls, len(claims))
 	r.mu.Unlock()
 	if delay > 0 {
 		time.Sleep(delay)
@@ -65,7 +68,7 @@ func (r *redis) Acquire(_ context.Context, holder string, claims []lease.Claim) 
 	for i, c := range claims {
 		out[i] = lease.Outcome{Session: c.Session, Holder: r.leases[c.Session], Remaining: time.Minute}
 		switch {
-		case r.down:
+		case r.down, r.mute:
 			out[i] = lease.Outcome{Session: c.Session, Err: errRedis}
 		case r.leases[c.Session] == "":
 			r.tokens[c.Session]++
@@ -320,6 +323,39 @@ var _ = Describe("the membership actor", func() {
 			g.Expect(b.holds()).To(Equal(1200))
 			b.redis.with(func(r *redis) { g.Expect(r.most).To(Equal(500)) })
 		})
+	})
+
+	It("sends claims together that come while two calls are under way", func() {
+		run(many(100), func(g Gomega, b *bench) {
+			bubble.Sleep(time.Second)
+			b.redis.with(func(r *redis) {
+				r.delay, r.calls = 90*time.Millisecond+time.Millisecond/2, nil
+				clear(r.leases)
+			})
+			for i := range 100 { // one lease after the other ends
+				b.event(redisevents.LeaseFreed{Session: fmt.Sprint("s", i), Cause: redisevents.Deleted})
+				bubble.Sleep(time.Millisecond)
+			}
+			bubble.Sleep(time.Second)
+			g.Expect(b.holds()).To(Equal(100))
+			b.redis.with(func(r *redis) { g.Expect(r.calls).To(Equal([]int{1, 1, 89, 1, 8})) })
+		}, func(b *bench) {
+			for id := range b.redis.docs {
+				b.redis.leases[id] = "other"
+			}
+		})
+	})
+
+	It("does not send claims that wait while Redis does not answer, and sends them when it does", func() {
+		run(many(5000), func(g Gomega, b *bench) {
+			bubble.Sleep(2600 * time.Millisecond)
+			b.redis.with(func(r *redis) {
+				g.Expect(r.calls).To(Equal([]int{500, 500}), "the others would wait as long each")
+				r.mute, r.delay = false, 0
+			})
+			bubble.Sleep(5 * time.Second)
+			g.Expect(b.holds()).To(Equal(5000))
+		}, func(b *bench) { b.redis.mute, b.redis.delay = true, 2*time.Second })
 	})
 
 	It("reads what an event names, and finds by the scan what no event named", func() {
