@@ -1,6 +1,9 @@
 package node_test
 
 import (
+	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -55,6 +58,43 @@ var _ = Describe("failover", func() {
 				}
 			}
 			g.Expect(f.Target.Overlaps()).To(BeEmpty())
+		})
+	})
+
+	It("takes each of a crashed node's leases at a deadline of its own, after the heartbeat", func() {
+		bubble.Run(func(g Gomega) {
+			f := nodetest.New(g)
+			defer f.Stop()
+			f.PutMany(30, time.Hour)
+			a := f.Start()
+			f.Start()
+			bubble.Sleep(45 * time.Second)
+			balanced(g, f, 30, 2)
+			left := func(key string) time.Duration { return f.Client.PTTL(context.Background(), key).Val() }
+			heartbeat, deadlines := left("poll:node:"+a.Name), map[string]time.Time{}
+			for id, owner := range f.Owners() {
+				if lease := left("poll:lease:" + id); owner == a.Name {
+					g.Expect(lease-heartbeat).To(BeNumerically(">=", ttl/50-time.Millisecond), id)
+					deadlines[id] = time.Now().Add(lease)
+				}
+			}
+			g.Expect(deadlines).To(HaveLen(15))
+			a.Kill()
+
+			ids := slices.SortedFunc(maps.Keys(deadlines), func(a, b string) int { return deadlines[a].Compare(deadlines[b]) })
+			g.Expect(deadlines[ids[14]].Sub(deadlines[ids[0]])).To(BeNumerically(">", ttl/100))
+			bubble.Sleep(time.Until(deadlines[ids[0]]) - 5*time.Millisecond)
+			taken := map[string]time.Time{}
+			for end := deadlines[ids[14]].Add(5 * time.Millisecond); time.Now().Before(end); bubble.Sleep(time.Millisecond) {
+				for id, owner := range f.Owners() {
+					if _, known := taken[id]; owner != a.Name && !known {
+						taken[id] = time.Now()
+					}
+				}
+			}
+			for _, id := range ids {
+				g.Expect(taken[id].Sub(deadlines[id])).To(And(BeNumerically(">=", 0), BeNumerically("<=", 4*time.Millisecond)), id)
+			}
 		})
 	})
 

@@ -33,8 +33,11 @@ func (n *Node) report(f tree.Failure) {
 func (n *Node) renewer() *actor.Props {
 	cfg := renewer.Config{
 		Context: n.ctx, Store: n.store,
-		TTL: n.cfg.LeaseTTL, Interval: n.cfg.RenewInterval, Margin: n.cfg.Margin, Stagger: stagger,
+		TTL: n.cfg.LeaseTTL, Interval: n.cfg.RenewInterval, Margin: n.cfg.Margin,
 		Log: n.cfg.Log, Report: n.report,
+	}
+	if n.cfg.Poll != nil { // leases by hand have the TTL that was asked for
+		cfg.Stagger = stagger
 	}
 	n.gauges.pairs.Add(1)
 	if n.cfg.Gauge != nil {
