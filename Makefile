@@ -52,7 +52,7 @@ test: redis postgres python promtool build ## run all tests; installs redis-serv
 	go test -timeout $(TIMEOUT) -p 1 $(FLEET)
 
 fleet: redis python ## run all trials on real processes, the long ones too
-	LONG=1 go test -timeout $(TIMEOUT) -parallel $(FLEETS) ./test/fleet
+	LONG=1 go test -count=1 -timeout $(TIMEOUT) -parallel $(FLEETS) ./test/fleet
 
 soak: redis ## run a fleet under churn and faults for MINUTES (10) and see that it does not grow
 	SOAK=$(or $(MINUTES),10) go test -count=1 -timeout 0 -run '^TestSoak$$' -v ./test/fleet
