@@ -283,7 +283,7 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 		m.handBack(grant, e == nil)
 		return
 	}
-	first := o.Wait
+	first := max(o.Wait, time.Duration(len(m.asking))*claimTime)
 	if (o.Fresh || !sent.After(m.forgotAt)) && m.forgotten(e, sent, now) {
 		first = max(first, m.ttl(e)) // a poll of who had it may still be in flight
 	}

@@ -75,6 +75,21 @@ var _ = Describe("a node", func() {
 		Expect(count[eventlog.LeaseAcquired](o)).To(Equal(1))
 	})
 
+	It("has the first polls wait for the claims that are still under way", func() {
+		const sessions = 1000
+		d := ready(nil, ids(sessions))
+		first := func(id string) time.Duration {
+			d.grant(id)
+			return d.take().spawns[0].cfg.First
+		}
+		Expect(first("s0")).To(And(BeNumerically(">", 10*time.Millisecond), BeNumerically("<", 100*time.Millisecond)))
+		for i := 1; i < sessions-1; i++ {
+			d.grant(ids(sessions)[i])
+		}
+		d.take()
+		Expect(first(ids(sessions)[sessions-1])).To(BeZero(), "the last one begins at once")
+	})
+
 	It("asks for a TTL of each session's own, and trusts it no longer", func() {
 		d := newDesk(func(s *Settings) { s.Stagger = 50 })
 		d.list()
