@@ -11,15 +11,19 @@ import (
 // wait for each other. Zero staggers nothing.
 type Stagger int
 
+// golden spreads a hash (Knuth, The Art of Computer Programming, 6.4: Fibonacci hashing).
+const golden = 0x9E3779B97F4A7C15
+
 // TTL returns the TTL of a session's lease where ttl is the most.
 func (s Stagger) TTL(session string, ttl time.Duration) time.Duration {
 	if s <= 0 {
 		return ttl
 	}
-	h := fnv.New32a()
+	h := fnv.New64a()
 	_, _ = h.Write([]byte(session))
+	part := time.Duration(h.Sum64() * golden >> 48) // of 1<<16: FNV's own are uneven for names in a row
 
-	return ttl - ttl/time.Duration(s)*time.Duration(h.Sum32()>>16)>>16
+	return ttl - ttl/time.Duration(s)*part>>16
 }
 
 // Heartbeat returns the TTL of the heartbeat where ttl is the most: written together with

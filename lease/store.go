@@ -38,7 +38,8 @@ type Store interface {
 	// Acquire takes each lease that is free. A lease that the holder has already
 	// is granted with its present token, and its TTL starts anew.
 	Acquire(ctx context.Context, holder string, claims []Claim) []Outcome
-	// Renew restarts the TTL of each grant that still holds.
+	// Renew restarts the TTL of each grant that still holds, and has its poll in flight
+	// count as such.
 	Renew(ctx context.Context, renewals []Renewal) []Verdict
 	// Release ends each grant that still holds and leaves all others alone.
 	Release(ctx context.Context, releases []Release) []error
@@ -86,6 +87,9 @@ type Renewal struct {
 	Grant
 
 	TTL time.Duration
+	// Busy is how long a poll that is in flight under the grant may still last; zero: there
+	// is none. A server that lost writes may have forgotten its start.
+	Busy time.Duration
 }
 
 // Verdict answers one renewal: nil Err renewed, ErrLost (the lease is missing, or

@@ -98,7 +98,7 @@ func (s *Store) Renew(ctx context.Context, renewals []lease.Renewal) []lease.Ver
 			c := &call{script: s.scripts.renew, args: []any{millis(s.opts.StateTTL)}}
 			for _, r := range renewals[from:to] {
 				c.addKeys(s.leaseKeys(r.Session))
-				c.args = append(c.args, r.Holder, int64(r.Token), millis(r.TTL), flag(stateIsDue(r.Session, minute)))
+				c.args = append(c.args, r.Holder, int64(r.Token), millis(r.TTL), flag(stateIsDue(r.Session, minute)), r.Busy.Milliseconds())
 			}
 
 			return c

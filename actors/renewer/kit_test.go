@@ -43,6 +43,7 @@ type stub struct {
 	mu    sync.Mutex
 	calls []call
 	ttls  map[string]time.Duration // as last asked for, by session
+	busy  map[string]time.Duration // as last told, by session
 	// renew answers one grant, after the call took so long.
 	renew   func(g lease.Grant) error
 	delay   func(grants []lease.Grant) time.Duration
@@ -69,7 +70,7 @@ func (s *stub) Renew(ctx context.Context, renewals []lease.Renewal) []lease.Verd
 	for _, r := range renewals {
 		sessions, grants = append(sessions, r.Session), append(grants, r.Grant)
 		ttl = max(ttl, r.TTL)
-		s.ttls[r.Session] = r.TTL
+		s.ttls[r.Session], s.busy[r.Session] = r.TTL, r.Busy
 	}
 	s.note("renew", sessions, ttl)
 	renew, delay := s.renew, s.delay
@@ -146,6 +147,7 @@ func run(f func(g Gomega, b *bench), change ...func(*renewer.Config)) {
 		b := &bench{system: actortest.NewSystem(), stub: &stub{
 			began:   time.Now(),
 			ttls:    map[string]time.Duration{},
+			busy:    map[string]time.Duration{},
 			renew:   func(lease.Grant) error { return nil },
 			delay:   func([]lease.Grant) time.Duration { return 0 },
 			release: func(lease.Release) error { return nil },

@@ -27,6 +27,7 @@ func (r *renewerActor) burst(c actor.Context, ttl time.Duration) {
 // everybody from the session.)
 func (r *renewerActor) renew(c actor.Context, ttl time.Duration, leases iter.Seq[*tracked]) {
 	var due []*tracked
+	now := time.Now()
 	for t := range leases {
 		if !t.busy && t.cell.Alive() {
 			t.busy = true
@@ -38,7 +39,7 @@ func (r *renewerActor) renew(c actor.Context, ttl time.Duration, leases iter.Seq
 		ctx, store, slots, note := r.cfg.Context, r.cfg.Store, r.slots, r.cfg.Batch
 		renewals := make([]lease.Renewal, len(batch))
 		for i, t := range batch {
-			renewals[i] = lease.Renewal{Grant: t.cell.Grant(), TTL: t.lasts}
+			renewals[i] = lease.Renewal{Grant: t.cell.Grant(), TTL: t.lasts, Busy: t.cell.Busy(now)}
 		}
 		tree.Async(c, func() any {
 			slots <- struct{}{}

@@ -62,6 +62,16 @@ var _ = Describe("renewals", func() {
 		})
 	})
 
+	It("tell how long a poll in flight may still last", func() {
+		run(func(g Gomega, b *bench) {
+			c := b.track("s", ttl)
+			b.track("t", ttl)
+			c.Work(time.Now().Add(time.Minute))
+			bubble.Sleep(interval)
+			g.Expect(b.stub.busy).To(Equal(map[string]time.Duration{"s": time.Minute - interval, "t": 0}))
+		})
+	})
+
 	It("that are staggered ask for each lease's own TTL, and trust none longer", func() {
 		run(func(g Gomega, b *bench) {
 			cells := map[string]*cell.Cell{}

@@ -45,6 +45,21 @@ var _ = Describe("a lease cell", func() {
 		})
 	})
 
+	It("knows how long the poll in flight may still last", func() {
+		bubble.Run(func(g Gomega) {
+			c := until(time.Minute)
+			g.Expect(c.Busy(time.Now())).To(BeZero())
+			c.Work(time.Now().Add(10 * time.Second))
+			bubble.Sleep(4 * time.Second)
+			g.Expect(c.Busy(time.Now())).To(Equal(6 * time.Second))
+			bubble.Sleep(7 * time.Second)
+			g.Expect(c.Busy(time.Now())).To(BeZero(), "its time is over")
+			c.Work(time.Now().Add(time.Second))
+			c.Work(time.Time{})
+			g.Expect(c.Busy(time.Now())).To(BeZero(), "it has ended")
+		})
+	})
+
 	It("knows when the last accepted renewal was heard of", func() {
 		bubble.Run(func(g Gomega) {
 			c := until(28 * time.Second)

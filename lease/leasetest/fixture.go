@@ -54,6 +54,7 @@ type Runner func(body func(g gomega.Gomega, f *Fixture))
 func Specs(run Runner) {
 	ginkgo.Describe("acquire", func() { acquireSpecs(run) })
 	ginkgo.Describe("renew", func() { renewSpecs(run) })
+	ginkgo.Describe("renew, with a poll in flight,", func() { busySpecs(run) })
 	ginkgo.Describe("release", func() { releaseSpecs(run) })
 	ginkgo.Describe("look", func() { lookSpecs(run) })
 	ginkgo.Describe("read", func() { readSpecs(run) })

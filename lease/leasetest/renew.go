@@ -92,6 +92,47 @@ func renewSpecs(run Runner) {
 	})
 }
 
+func busySpecs(run Runner) {
+	begin := func(ctx context.Context, g Gomega, f *Fixture, grant lease.Grant) lease.Start {
+		start, err := f.Store.Begin(ctx, grant, lease.Slot{Interval: time.Second, Bound: 2 * long})
+		g.Expect(err).NotTo(HaveOccurred())
+		return start
+	}
+	renew := func(ctx context.Context, g Gomega, f *Fixture, grant lease.Grant, busy time.Duration) {
+		g.Expect(f.Store.Renew(ctx, []lease.Renewal{{Grant: grant, TTL: long, Busy: busy}})[0].Err).To(Succeed())
+	}
+	// lose has the server forget that a poll began, and then the lease end.
+	lose := func(ctx context.Context, g Gomega, f *Fixture, between func()) (next lease.Grant) {
+		f.raw(ctx, g, "HDEL", f.Keys.State("s"), "busy", "busy_until", "busy_max", "due", "last")
+		between()
+		f.raw(ctx, g, "DEL", f.Keys.Lease("s"))
+		return f.take(ctx, g, "n2", "s", long)
+	}
+
+	it(run, "marks a poll in flight whose start the server forgot", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", long)
+		began := begin(ctx, g, f, grant)
+		next := lose(ctx, g, f, func() { renew(ctx, g, f, grant, 2*long) })
+		start := begin(ctx, g, f, next)
+		g.Expect(start.Wait).To(BeNumerically("~", long, time.Second), "as long as the lease would have lasted")
+		g.Expect(f.Store.Finish(ctx, grant, lease.Result{OK: true, Started: began.At})).To(MatchError(lease.ErrLost))
+	})
+
+	it(run, "marks it up to its bound", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", long)
+		begin(ctx, g, f, grant)
+		next := lose(ctx, g, f, func() { renew(ctx, g, f, grant, long/10) })
+		g.Expect(begin(ctx, g, f, next).Wait).To(BeNumerically("<=", long/10))
+	})
+
+	it(run, "marks none where there is none", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", long)
+		begin(ctx, g, f, grant)
+		next := lose(ctx, g, f, func() { renew(ctx, g, f, grant, 0) })
+		g.Expect(begin(ctx, g, f, next).Wait).To(BeZero())
+	})
+}
+
 func releaseSpecs(run Runner) {
 	it(run, "ends the lease and keeps the counter", func(ctx context.Context, g Gomega, f *Fixture) {
 		grant := f.take(ctx, g, "n1", "s", long)

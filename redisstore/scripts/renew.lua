@@ -2,13 +2,15 @@
 --
 -- KEYS  for each lease i: [2i-1] the lease key, [2i] its state hash
 -- ARGV  [1] base TTL of the state in ms
---       for each lease i: [4i-2] holder, [4i-1] token, [4i] lease TTL in ms,
---       [4i+1] '1' to restart the TTL of the state too
+--       for each lease i: [5i-3] holder, [5i-2] token, [5i-1] lease TTL in ms,
+--       [5i] '1' to restart the TTL of the state too, [5i+1] how long its poll in flight
+--       may still last in ms, or 0
 -- Returns for each lease 1 renewed, -1 a key has a foreign type, else who has the
 --       lease instead ('' when it is missing).
 --
 -- Invariant: only the holder with the current token renews; a lease that is
--- missing is never made again.
+-- missing is never made again. A poll in flight is marked in its state, also where the
+-- server has lost the writes of its start.
 local call, pcall = redis.call, redis.pcall
 local base, now = tonumber(ARGV[1]), nil
 
@@ -28,7 +30,15 @@ local function extend(state, ttl)
   end
 end
 
-local function renew(holder, lease, state, me, token, ttl, refresh)
+-- mark says again that a poll is in flight. A mark with another token is of one that has
+-- ended, else this one had not begun.
+local function mark(state, token, ttl, left)
+  local most = clock() + tonumber(left)
+  call('HSET', state, 'busy_until', string.format('%.0f', math.min(most, clock() + tonumber(ttl))),
+    'busy', token, 'busy_max', string.format('%.0f', most))
+end
+
+local function renew(holder, lease, state, me, token, ttl, refresh, busy)
   if not holder then
     holder = pcall('GET', lease) -- MGET does not tell a foreign type
     if foreign(holder) then
@@ -48,6 +58,8 @@ local function renew(holder, lease, state, me, token, ttl, refresh)
   call('PEXPIRE', lease, ttl)
   if s[2] == token then
     extend(state, ttl)
+  elseif busy ~= '0' then
+    mark(state, token, ttl, busy)
   end
   if refresh == '1' then
     local interval = tonumber(call('HGET', state, 'interval') or '') or 0
@@ -61,7 +73,7 @@ for i = 1, #KEYS / 2 do
   leases[i] = KEYS[2 * i - 1]
 end
 for i, holder in ipairs(call('MGET', unpack(leases))) do
-  local o = 4 * i
-  out[i] = renew(holder, leases[i], KEYS[2 * i], ARGV[o - 2], ARGV[o - 1], ARGV[o], ARGV[o + 1])
+  local o = 5 * i
+  out[i] = renew(holder, leases[i], KEYS[2 * i], ARGV[o - 3], ARGV[o - 2], ARGV[o - 1], ARGV[o], ARGV[o + 1])
 end
 return out

@@ -218,8 +218,8 @@ func (r *Recorder) operation(name, key string, args []string, i int) (Op, error)
 
 		return op, err
 	case "renew":
-		op, err := r.named(Renew, key, at(1+4*i), at(2+4*i))
-		op.TTL = millis(at(3 + 4*i))
+		op, err := r.named(Renew, key, at(1+5*i), at(2+5*i))
+		op.TTL = millis(at(3 + 5*i))
 
 		return op, err
 	default:

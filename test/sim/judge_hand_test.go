@@ -95,7 +95,7 @@ func (h *hand) first(id, holder string, token int64) {
 }
 
 func (h *hand) renew(id, holder string, token int64) {
-	h.run("renew", id, "0", holder, text(token), ms(handTTL), "")
+	h.run("renew", id, "0", holder, text(token), ms(handTTL), "", "0")
 	h.inner("PEXPIRE", leaseKey(id), ms(handTTL))
 }
 

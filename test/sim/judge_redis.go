@@ -71,7 +71,7 @@ func (s script) caller(i int) caller {
 	case "begin", "finish":
 		return caller{at(0), at(1)}
 	case "renew":
-		return caller{at(4*i + 1), at(4*i + 2)}
+		return caller{at(5*i + 1), at(5*i + 2)}
 	case "release":
 		return caller{at(3 * i), at(3*i + 1)}
 	default:
