@@ -21,9 +21,10 @@ func (s Stagger) TTL(session string, ttl time.Duration) time.Duration {
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(session))
-	part := time.Duration(h.Sum64() * golden >> 48) // of 1<<16: FNV's own are uneven for names in a row
+	part := int64(h.Sum64() * golden >> 48) // of 1<<16: FNV's own are uneven for names in a row
+	most := int64(ttl) / int64(s)
 
-	return ttl - ttl/time.Duration(s)*part>>16
+	return ttl - time.Duration(most>>16*part)
 }
 
 // Heartbeat returns the TTL of the heartbeat where ttl is the most: written together with

@@ -2,6 +2,7 @@ package lease_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -27,6 +28,16 @@ func TestLeasesOfOneTTLEndOneAfterTheOtherButNeverLaterAndTheHeartbeatFirst(t *t
 	for i := range time.Duration(10) {
 		if n := tenths[i]; n < leases/20 || n > leases/5 {
 			t.Errorf("%d of %d leases end in tenth %d", n, leases, i)
+		}
+	}
+}
+
+func TestAnyTTLIsStaggeredByAFiftiethAtMost(t *testing.T) {
+	for _, most := range []time.Duration{time.Second, 30 * time.Second, 24 * time.Hour, 365 * 24 * time.Hour} {
+		for i := range 100 {
+			if ttl := lease.Stagger(50).TTL(strconv.Itoa(i), most); ttl > most || ttl < most-most/50 {
+				t.Errorf("%s of %s", ttl, most)
+			}
 		}
 	}
 }

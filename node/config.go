@@ -80,8 +80,16 @@ func (c Config) heartMargin() time.Duration {
 }
 
 // stagger has the leases of a node that died end over a fiftieth of their TTL: 600 ms of
-// 30 s, for a thousand leases that Redis needs 20 ms to grant anew.
-const stagger = lease.Stagger(50)
+// 30 s, for a thousand leases that Redis needs 20 ms to grant anew. Where interval and margin
+// leave less than a tenth of a TTL the leases are not staggered: renewals need it.
+func (c Config) stagger() lease.Stagger {
+	const share = 50
+	if c.LeaseTTL-c.RenewInterval-c.Margin < c.LeaseTTL/10 ||
+		c.HeartbeatTTL-c.HeartbeatInterval-c.heartMargin() < c.HeartbeatTTL/10 {
+		return 0
+	}
+	return share
+}
 
 // firstBeatLimit bounds the wait for the first heartbeat.
 const firstBeatLimit = 5 * time.Second

@@ -94,7 +94,7 @@ func (n *Node) makeParts() {
 	if !cfg.NoHeartbeat {
 		n.heart = heartbeat.New(heartbeat.Config{
 			Members: n.store, Instance: cfg.Instance,
-			TTL: stagger.Heartbeat(cfg.HeartbeatTTL), Interval: cfg.HeartbeatInterval, Margin: cfg.heartMargin(),
+			TTL: cfg.stagger().Heartbeat(cfg.HeartbeatTTL), Interval: cfg.HeartbeatInterval, Margin: cfg.heartMargin(),
 			Fenced: func(fenced bool) { n.tell(&membership.Fenced{Fenced: fenced}) },
 			Log:    cfg.Log,
 		})

@@ -37,7 +37,7 @@ func (n *Node) renewer() *actor.Props {
 		Log: n.cfg.Log, Report: n.report,
 	}
 	if n.cfg.Poll != nil { // leases by hand have the TTL that was asked for
-		cfg.Stagger = stagger
+		cfg.Stagger = n.cfg.stagger()
 	}
 	n.gauges.pairs.Add(1)
 	if n.cfg.Gauge != nil {
@@ -106,7 +106,7 @@ func (n *Node) own(leases int) { n.leases.Store(int64(leases)) }
 func (n *Node) settings() membership.Settings {
 	return membership.Settings{
 		Instance: n.cfg.Instance,
-		TTL:      n.cfg.LeaseTTL, Margin: n.cfg.Margin, Stagger: stagger, Reconcile: n.cfg.ReconcileInterval,
+		TTL:      n.cfg.LeaseTTL, Margin: n.cfg.Margin, Stagger: n.cfg.stagger(), Reconcile: n.cfg.ReconcileInterval,
 		MaxSessions: n.cfg.MaxSessions,
 		Keys:        n.cfg.Keys, Defaults: n.cfg.Defaults, CheckID: n.cfg.CheckID,
 	}

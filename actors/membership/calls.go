@@ -43,6 +43,9 @@ func (a *membershipActor) call(c actor.Context, out orders) {
 // after the other.
 func (a *membershipActor) claim(c actor.Context, claims []lease.Claim) {
 	a.claims = append(a.claims, claims...)
+	if now := time.Now(); !a.machine.claims(now) { // nothing is claimed while fenced or draining
+		a.withdraw(now)
+	}
 	for ; len(a.claims) > 0 && a.claiming < claimFlights; a.claiming++ {
 		n := min(len(a.claims), claimBatch)
 		batch := a.claims[:n:n]
@@ -65,9 +68,14 @@ func (a *membershipActor) onClaimed(m *claimed, now time.Time) {
 	a.claiming--
 	a.machine.onOutcomes(m.outcomes, m.sent, now)
 	if a.machine.paused(now) {
-		a.machine.onUnsent(a.claims)
-		a.claims = nil
+		a.withdraw(now)
 	}
+}
+
+// withdraw takes claims back that wait.
+func (a *membershipActor) withdraw(now time.Time) {
+	a.machine.onUnsent(a.claims, now)
+	a.claims = nil
 }
 
 func (a *membershipActor) look(c actor.Context, ids []string, answer func([]lease.Status) Message) {

@@ -112,12 +112,24 @@ func (m *machine) onLeaseFreed(freed redisevents.LeaseFreed, now time.Time) {
 	if a := m.asking[id]; a != nil {
 		a.freed = true
 	}
-	if freed.Cause != redisevents.Expired {
+	e.orphan = false
+	if freed.Cause == redisevents.Expired {
+		m.onRanOut(id, e, now)
+	} else {
 		e.ranOutOf = ""
-	} else if holder := m.holder(id, e, now); holder != "" {
-		e.ranOutOf = holder
 	}
 	m.tryFreed(id, e, now)
+}
+
+// onRanOut books whose lease ran out. Under a plan that is younger than the lease it may be
+// that of a node that went, whose heir is not to blame for it, nor for being busy.
+func (m *machine) onRanOut(id string, e *entry, now time.Time) {
+	e.orphan = now.Before(e.ownedAt.Add(m.ttl(e)))
+	switch holder := m.holder(id, e, now); {
+	case e.orphan && holder == e.owner && holder != e.holder:
+	case holder != "":
+		e.ranOutOf = holder
+	}
 }
 
 // tryFreed has a session tried whose lease went just now.
@@ -219,13 +231,17 @@ func (m *machine) onUnanswered(o lease.Outcome, e *entry, a *ask, now time.Time)
 // paused reports whether claims are put off, since Redis does not answer.
 func (m *machine) paused(now time.Time) bool { return now.Before(m.pauseUntil) }
 
-// onUnsent takes claims back that were never sent, until the pause is over.
-func (m *machine) onUnsent(claims []lease.Claim) {
+// claims reports whether claims may be sent.
+func (m *machine) claims(now time.Time) bool { return !m.fenced && !m.draining && !m.paused(now) }
+
+// onUnsent takes claims back that were never sent, until a pause is over.
+func (m *machine) onUnsent(claims []lease.Claim, now time.Time) {
+	at := later(m.pauseUntil, now)
 	for _, c := range claims {
 		a := m.asking[c.Session]
 		delete(m.asking, c.Session)
 		if e, ok := m.entries[c.Session]; ok {
-			m.wake(c.Session, e, m.pauseUntil, a.why)
+			m.wake(c.Session, e, at, a.why)
 		}
 	}
 }
@@ -298,7 +314,7 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 	e.own(now)
 	e.freedAt = time.Time{}
 	m.makeChild(e, a, grant, first, sent).aloneFrom = aloneFrom
-	if a.why == byFallback && !e.mine && now.Sub(e.ownedAt) > settle && m.fleet.takes(e.owner) && !m.othersBarred(e, now) {
+	if a.why == byFallback && !e.mine && !e.orphan && now.Sub(e.ownedAt) > settle && m.fleet.takes(e.owner) && !m.othersBarred(e, now) {
 		m.fleet.decline(e.owner, now, m.set.Reconcile, keepMost*m.set.Reconcile)
 	}
 	m.noteSurplus(o.Session, e, now)

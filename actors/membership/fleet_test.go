@@ -114,6 +114,73 @@ var _ = Describe("the view of the fleet", func() {
 		}
 	})
 
+	It("counts such sessions as its own until their leases end, lest two nodes plan otherwise", func() {
+		d := ready([]string{peer}, ids(10))
+		mine, others := d.mine()
+		d.own(mine...)
+		for _, id := range others {
+			d.heldBy(id, peer, time.Second)
+		}
+		d.sleep(ttl)
+		d.peeks = true
+		d.member(peer, 0)
+		holders := func() (all []string) {
+			for _, id := range others {
+				all = append(all, d.m.holder(id, d.m.entries[id], d.now))
+			}
+			return all
+		}
+		Expect(holders()).To(HaveEach(self), "while it looks")
+		for _, id := range others {
+			d.peeked(lease.Status{Session: id, Holder: peer, Remaining: time.Second})
+		}
+		Expect(holders()).To(HaveEach(self), "while it waits")
+	})
+
+	It("looks again soon where such a look has no answer", func() {
+		d := ready([]string{peer}, ids(2))
+		mine, others := d.mine()
+		d.own(mine...)
+		d.heldBy(others[0], peer, time.Second)
+		d.sleep(ttl)
+		d.peeks = true
+		d.member(peer, 0)
+		d.take()
+		d.peeked(lease.Status{Session: others[0], Err: errRedis})
+		d.sleep(firstPause)
+		Expect(d.claims()).To(Equal(others))
+	})
+
+	It("does not suspect the heir of a node that died, nor count it as full, when it is late", func() {
+		d := ready([]string{peer, third}, ids(30))
+		mine, _ := d.mine()
+		d.own(mine...)
+		for id, e := range d.m.entries {
+			if !e.mine {
+				d.heldBy(id, e.owner, time.Second)
+			}
+		}
+		d.sleep(ttl)
+		d.peeks = true
+		d.member(third, 0)
+		late := ""
+		for id, e := range d.m.entries {
+			if e.owner == peer && e.holder == third {
+				late = id
+			}
+		}
+		Expect(late).NotTo(BeEmpty())
+		d.sleep(time.Second)
+		d.event(redisevents.LeaseFreed{Session: late, Cause: redisevents.Expired})
+		d.take()
+		d.sleep(rankDelay)
+		Expect(d.take().peek).To(Equal([]string{late}))
+		d.peeked(lease.Status{Session: late})
+		d.grant(late)
+		Expect(d.m.fleet.lives(peer)).To(BeTrue())
+		Expect(d.m.fleet.full(peer, d.now)).To(BeFalse())
+	})
+
 	It("claims at once what such a look finds free", func() {
 		d := ready([]string{peer}, ids(2))
 		mine, others := d.mine()

@@ -346,6 +346,17 @@ var _ = Describe("the membership actor", func() {
 		})
 	})
 
+	It("does not send claims that wait once it is fenced, or drains", func() {
+		for _, message := range []membership.Message{&membership.Fenced{Fenced: true}, &membership.Drain{}} {
+			run(many(5000), func(g Gomega, b *bench) {
+				bubble.Sleep(time.Second)
+				b.tell(message)
+				bubble.Sleep(30 * time.Second)
+				b.redis.with(func(r *redis) { g.Expect(r.calls).To(Equal([]int{500, 500})) })
+			}, func(b *bench) { b.redis.delay = 2 * time.Second })
+		}
+	})
+
 	It("does not send claims that wait while Redis does not answer, and sends them when it does", func() {
 		run(many(5000), func(g Gomega, b *bench) {
 			bubble.Sleep(2600 * time.Millisecond)

@@ -30,9 +30,18 @@ func (m *machine) onPeeked(statuses []lease.Status, now time.Time) {
 				m.claim(s.Session, e, why, now)
 			}
 		case lease.Unknown(s.Err):
-			m.wake(s.Session, e, now.Add(mostPause), why)
+			m.wake(s.Session, e, now.Add(m.lookAgain(why)), why)
 		default:
 			m.onStatus(s, e, now)
 		}
 	}
+}
+
+// lookAgain is the wait after a look without an answer: short where this node is the one
+// that should have the session.
+func (*machine) lookAgain(why trigger) time.Duration {
+	if why == byFallback {
+		return mostPause
+	}
+	return firstPause
 }

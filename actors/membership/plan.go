@@ -104,6 +104,9 @@ func (m *machine) holder(id string, e *entry, now time.Time) string {
 	if e.unbounded != "" {
 		return "" // a lease that does not run out is seen, and nobody has taken it over
 	}
+	if e.mine && (e.peeking != "" || e.holder != "" && now.Before(e.heldUntil.Add(settle))) {
+		return m.set.Instance // it waits for the end of the lease of a node that went
+	}
 	taken := e.freedAt.IsZero() || !now.Before(later(e.ownedAt, e.freedAt).Add(settle))
 	if m.ready && e.owner != "" && !e.mine && m.fleet.lives(e.owner) && taken && !m.othersBarred(e, now) {
 		return e.owner
