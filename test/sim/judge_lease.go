@@ -196,7 +196,11 @@ func (j *judge) finished(l *ledger, f map[string]string) {
 	case f["started"] != l.start.at:
 		j.doubt(l, j.byData(l, l.start.seen), "fence", "a result of the start at %s was recorded, the last start was at %s", f["started"], l.start.at)
 	case g == nil || g.token != l.start.token || !g.alive(now):
-		j.doubt(l, j.byData(l, l.start.seen), "fence", "a result with token %d was recorded", l.start.token)
+		since := l.start.seen
+		if g != nil && g.token == l.start.token && g.extended.Before(since) {
+			since = g.extended // a lease that was deprived of its expiry since does not end
+		}
+		j.doubt(l, j.byData(l, since), "fence", "a result with token %d was recorded", l.start.token)
 	}
 	if f["ok"] == "1" && !l.start.wished {
 		l.plan.done, _ = strconv.ParseInt(l.start.slot, 10, 64)

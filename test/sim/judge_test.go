@@ -221,6 +221,25 @@ func TestHistories(t *testing.T) {
 			h.pass(10 * time.Second)
 			h.begin("s", "b", 101, 10_001)
 		}},
+		"a result under a lease that the engine deprived of its expiry": {"", func(h *hand) {
+			h.meddle("PERSIST", leaseKey("s"))
+			h.pass(time.Second)
+			h.begin("s", "a", 100, 1)
+			at := h.clock
+			h.end(h.poll("s", "a", 100))
+			h.pass(handTTL + blur)
+			h.finish("s", "a", 100, at, 10_001)
+		}},
+		"a result under a lease that has ended, since it was renewed": {"fence", func(h *hand) {
+			h.meddle("PERSIST", leaseKey("s"))
+			h.pass(time.Second)
+			h.renew("s", "a", 100)
+			h.begin("s", "a", 100, 1)
+			at := h.clock
+			h.end(h.poll("s", "a", 100))
+			h.pass(handTTL + blur)
+			h.finish("s", "a", 100, at, 10_001)
+		}},
 		"a result of a former holder": {"fence", func(h *hand) {
 			h.begin("s", "a", 100, 1)
 			at := h.clock
