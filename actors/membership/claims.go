@@ -162,7 +162,11 @@ func (m *machine) takeTurn(id string, e *entry, rank int, now time.Time) {
 	if !m.ready {
 		return
 	}
-	m.wake(id, e, now.Add(time.Duration(rank)*rankDelay), byFallback)
+	delay := rankDelay
+	if m.fleet.isNew(e.owner, now) {
+		delay = settle // it may be settling still
+	}
+	m.wake(id, e, now.Add(time.Duration(rank)*delay), byFallback)
 }
 
 // onOutcomes takes in the answers to claims that were sent at sent.

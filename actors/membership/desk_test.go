@@ -51,8 +51,8 @@ func newDesk(change ...func(*Settings)) *desk {
 }
 
 // readyAfter is how old a desk is that is ready: its turns at what others let lie at the
-// start have passed.
-const readyAfter = settleMost + fallbacks*rankDelay
+// start have passed, and the others are new no more.
+const readyAfter = newcomer + fallbacks*rankDelay
 
 // ready returns a desk that knows these other nodes and sessions and may claim;
 // what it wanted on the way is forgotten.

@@ -43,6 +43,19 @@ var _ = Describe("a node among others", func() {
 		Expect(d.claims()).To(Equal(others))
 	})
 
+	It("gives a node that it has just seen first more time, since that may be settling", func() {
+		d := newDesk()
+		d.list(peer)
+		d.scan(docs(ids(2)...)...)
+		d.sleep(settle)
+		_, others := d.mine()
+		Expect(d.claims()).NotTo(ContainElements(others))
+		d.sleep(settle - 1)
+		quiet(d.take())
+		d.sleep(1)
+		Expect(d.claims()).To(Equal(others))
+	})
+
 	It("comes second among three, after half a second", func() {
 		peers := []string{peer, "third-1-00000003"}
 		d := ready(peers, ids(30))

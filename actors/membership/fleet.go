@@ -210,6 +210,12 @@ func (f *fleet) decline(instance string, now time.Time, least, most time.Duratio
 	n.fullUntil = now.Add(n.keep)
 }
 
+// isNew reports whether another node was first seen so short ago that it may take nothing yet.
+func (f *fleet) isNew(instance string, now time.Time) bool {
+	n, ok := f.nodes[instance]
+	return ok && now.Before(n.seen.Add(newcomer))
+}
+
 // full reports whether a node takes no more than it has.
 func (f *fleet) full(instance string, now time.Time) bool {
 	n, ok := f.nodes[instance]

@@ -156,13 +156,13 @@ var _ = Describe("the plan", func() {
 		for _, id := range others {
 			d.ends(id, leaseholder.Ended{Released: true, Reason: leaseholder.Rebalance})
 		}
-		d.sleep(rankDelay)
+		d.sleep(settle)
 		Expect(d.claims()).To(ConsistOf(others))
 		for _, id := range others {
 			d.grant(id)
 		}
 		d.take()
-		d.sleep(newcomer - settle - rankDelay - 1)
+		d.sleep(newcomer - settle - settle - 1)
 		quiet(d.take())
 		d.sleep(settle + 1)
 		Expect(reasons(d.take())).To(HaveLen(4))

@@ -14,7 +14,7 @@ import (
 )
 
 var _ = Describe("nodes that start together", func() {
-	It("leave each other what they saw free before they were ready", func() {
+	It("leave each other what they saw free before they were ready, and time to be so", func() {
 		now := time.Unix(1_000_000, 0)
 		m := newMachine(Settings{
 			Instance: "me", TTL: 30 * time.Second, Reconcile: 10 * time.Second, Keys: rediskey.Default(),
@@ -36,7 +36,7 @@ var _ = Describe("nodes that start together", func() {
 		m.onPlan(in, planner.Assign(in.View), now)
 
 		claimed := map[bool]int{} // by whether it is mine
-		for after := time.Duration(0); after < settle+rankDelay; after += time.Millisecond {
+		for after := time.Duration(0); after < 2*settle; after += time.Millisecond {
 			m.onTime(now.Add(after))
 			if !m.looked { // once more, when the node is ready
 				m.onStatuses(free, now.Add(after))
@@ -49,7 +49,7 @@ var _ = Describe("nodes that start together", func() {
 			}
 		}
 		Expect(claimed).To(Equal(map[bool]int{true: 10}))
-		m.onTime(now.Add(settle + 2*rankDelay))
+		m.onTime(now.Add(3 * settle))
 		Expect(m.take().peek).To(HaveLen(20))
 	})
 
