@@ -35,7 +35,7 @@ func (p *parentOf) Receive(c actor.Context) {
 
 var _ = Describe("the memory of a lease that is held", func() {
 	// With what the library keeps, the timers, the cell and the renewer's books.
-	const most = 3300 // bytes; 3,090 when this was written, give or take 20
+	const most = 3500 // bytes; 3,120 to 3,240 when this was written
 
 	It("is bounded, leaseholder and poller and all", func() {
 		bubble.Run(func(g Gomega) {

@@ -121,8 +121,7 @@ func (a attempt) poll(ctx context.Context, late time.Duration) (o Outcome) {
 		return Outcome{Class: Canceled, Err: cell.ErrExpired}
 	}
 	end, _ := ctx.Deadline()
-	a.cell.Work(end) // no sooner: until Redis has begun, another's may be in flight
-	defer a.cell.Work(time.Time{})
+	defer a.cell.Work(end)() // no sooner: until Redis has begun, another's may be in flight
 	a.deps.Flights.Add(a.cell)
 	defer a.deps.Flights.Remove(a.cell)
 	return a.deps.Poll(ctx, Job{Session: *a.session, Grant: a.grant(), Attempt: a.name, Delay: late})

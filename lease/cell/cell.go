@@ -23,7 +23,6 @@ type Cell struct {
 	mu        sync.Mutex
 	until     time.Time // on the monotonic clock
 	wallUntil int64     // on the wall clock, in ns as of Unix
-	busyUntil time.Time // how long a poll in flight may last; zero: there is none
 	renewed   time.Time // when the last accepted acquire or renewal was heard of
 	suspended bool
 	end       *end // nil while the cell lives, or when its parent has ended
@@ -66,24 +65,6 @@ func (c *Cell) Renewed() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.renewed
-}
-
-// Work says until when a poll that Redis has begun may last, or with the zero time that it
-// has ended.
-func (c *Cell) Work(until time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.busyUntil = until
-}
-
-// Busy returns how long the poll in flight may still last; zero where there is none.
-func (c *Cell) Busy(now time.Time) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.busyUntil.IsZero() {
-		return 0
-	}
-	return max(0, c.busyUntil.Sub(now))
 }
 
 // Ended returns when the cell ended, as its process noticed; zero while it lives, and

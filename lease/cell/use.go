@@ -10,6 +10,7 @@ import (
 type user struct {
 	next   *user
 	finish func(cause error) // must not block, nor call the cell
+	until  time.Time         // of Work: when it is over at the latest
 	ctx    context.Context   //nolint:containedctx // of Context: it lasts as long as the cell
 }
 
@@ -35,6 +36,27 @@ func (c *Cell) Use() (ctx context.Context, cancel context.CancelFunc) {
 		end(nil)
 		c.forget(u)
 	}
+}
+
+// Work notes a poll that Redis has begun and that lasts until then at most, up to done.
+func (c *Cell) Work(until time.Time) (done func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u := &user{until: until, finish: func(error) {}}
+	c.add(u)
+	return func() { c.forget(u) }
+}
+
+// Busy returns how long the poll in flight may still last; zero where there is none.
+func (c *Cell) Busy(now time.Time) (left time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for u := c.users; u != nil; u = u.next {
+		if !u.until.IsZero() {
+			left = max(left, u.until.Sub(now))
+		}
+	}
+	return left
 }
 
 // use needs the lock.
