@@ -102,7 +102,8 @@ func (a *membershipActor) handle(c actor.Context, message Message) {
 		a.reconcile(c)
 		a.tellKnown()
 	case *claimed:
-		a.onClaimed(m, now)
+		a.claiming--
+		a.machine.onOutcomes(m.outcomes, m.sent, now)
 	case *looked:
 		a.machine.onStatuses(m.statuses, now)
 		if a.cfg.Known != nil {

@@ -43,8 +43,9 @@ func (a *membershipActor) call(c actor.Context, out orders) {
 // after the other.
 func (a *membershipActor) claim(c actor.Context, claims []lease.Claim) {
 	a.claims = append(a.claims, claims...)
-	if now := time.Now(); !a.machine.claims(now) { // nothing is claimed while fenced or draining
-		a.withdraw(now)
+	if now := time.Now(); !a.machine.claims(now) {
+		a.machine.onUnsent(a.claims, now)
+		a.claims = nil
 	}
 	for ; len(a.claims) > 0 && a.claiming < claimFlights; a.claiming++ {
 		n := min(len(a.claims), claimBatch)
@@ -60,22 +61,6 @@ func (a *membershipActor) claim(c actor.Context, claims []lease.Claim) {
 			return &claimed{outcomes: store.Acquire(ctx, holder, batch), sent: sent}
 		})
 	}
-}
-
-// onClaimed takes the answers in. Where Redis had none, claims that wait would have none
-// either.
-func (a *membershipActor) onClaimed(m *claimed, now time.Time) {
-	a.claiming--
-	a.machine.onOutcomes(m.outcomes, m.sent, now)
-	if a.machine.paused(now) {
-		a.withdraw(now)
-	}
-}
-
-// withdraw takes claims back that wait.
-func (a *membershipActor) withdraw(now time.Time) {
-	a.machine.onUnsent(a.claims, now)
-	a.claims = nil
 }
 
 func (a *membershipActor) look(c actor.Context, ids []string, answer func([]lease.Status) Message) {

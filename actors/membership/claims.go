@@ -235,7 +235,8 @@ func (m *machine) onUnanswered(o lease.Outcome, e *entry, a *ask, now time.Time)
 // paused reports whether claims are put off, since Redis does not answer.
 func (m *machine) paused(now time.Time) bool { return now.Before(m.pauseUntil) }
 
-// claims reports whether claims may be sent.
+// claims reports whether claims may be sent: not while the node is fenced or draining, nor
+// while Redis does not answer, since those that wait would have no answer either.
 func (m *machine) claims(now time.Time) bool { return !m.fenced && !m.draining && !m.paused(now) }
 
 // onUnsent takes claims back that were never sent, until a pause is over.

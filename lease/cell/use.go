@@ -52,9 +52,7 @@ func (c *Cell) Busy(now time.Time) (left time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for u := c.users; u != nil; u = u.next {
-		if !u.until.IsZero() {
-			left = max(left, u.until.Sub(now))
-		}
+		left = max(left, u.until.Sub(now))
 	}
 	return left
 }
