@@ -245,7 +245,7 @@ func (l *listing) rest(ids []string, next string) []string {
 // at once, since of many that are looked at few may be wanted.
 func (a *api) add(ctx context.Context, l *listing, ids []string) (full bool, err error) {
 	for size := l.limit - len(l.found) + 1; len(ids) > 0; size *= 2 {
-		n := min(size, mostLimit, len(ids))
+		n := min(size, mostLimit+1, len(ids))
 		records := a.Store.Read(ctx, ids[:n])
 		ids = ids[n:]
 		some := make([]lease.Record, 0, len(records))
