@@ -35,9 +35,11 @@ func (p *parentOf) Receive(c actor.Context) {
 
 var _ = Describe("the memory of a lease that is held", func() {
 	// With what the library keeps, the timers, the cell and the renewer's books.
-	const most = 3500 // bytes; 3,120 to 3,240 when this was written
+	const most = 3300 // bytes; 3,130 to 3,160 when this was written
 
 	It("is bounded, leaseholder and poller and all", func() {
+		// On more than one P it differs by up to 200 bytes a lease from run to run.
+		DeferCleanup(runtime.GOMAXPROCS, runtime.GOMAXPROCS(1))
 		bubble.Run(func(g Gomega) {
 			const leases = 5000
 			system := actortest.NewSystem()
