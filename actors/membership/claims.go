@@ -313,13 +313,14 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 		aloneFrom = now
 	}
 	m.noteTakeover(o, e, a, now)
+	excused := e.orphan
 	m.followed(e, m.set.Instance, now)
 	m.drift(e, m.set.Instance)
 	e.free()
 	e.own(now)
 	e.freedAt = time.Time{}
 	m.makeChild(e, a, grant, first, sent).aloneFrom = aloneFrom
-	if a.why == byFallback && !e.mine && !e.orphan && now.Sub(e.ownedAt) > settle && m.fleet.takes(e.owner) && !m.othersBarred(e, now) {
+	if a.why == byFallback && !e.mine && !excused && now.Sub(e.ownedAt) > settle && m.fleet.takes(e.owner) && !m.othersBarred(e, now) {
 		m.fleet.decline(e.owner, now, m.set.Reconcile, keepMost*m.set.Reconcile)
 	}
 	m.noteSurplus(o.Session, e, now)
@@ -406,7 +407,7 @@ func (m *machine) noteTakeover(o lease.Outcome, e *entry, a *ask, now time.Time)
 // claimed it again before all others.
 func (m *machine) followed(e *entry, holder string, now time.Time) {
 	was := e.ranOutOf
-	e.ranOutOf = ""
+	e.ranOutOf, e.orphan = "", false
 	delete(m.left, e.session.ID)
 	if was != "" && was != holder && m.fleet.suspect(was) {
 		m.out.check = append(m.out.check, was)

@@ -31,7 +31,8 @@ type entry struct {
 	heldUntil time.Time
 	freedAt   time.Time // when an event said that it went
 	foreign   bool      // a key of the session has a foreign type
-	// orphan says that the lease that ran out last may have been of a node that went.
+	// orphan says that the lease that ran out last may have been of a node that went, until
+	// somebody has it.
 	orphan bool
 	// ranOutOf is the node whose lease ran out by an event, until somebody has it.
 	ranOutOf string

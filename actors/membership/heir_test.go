@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"leasehold/actors/leaseholder"
 	"leasehold/lease"
 	"leasehold/redisevents"
 )
@@ -24,6 +25,35 @@ func heir(sessions int) (d *desk, inherited []string) {
 	d.peeks = true
 	d.member(peer, 0)
 	return d, others
+}
+
+// lateHeir is a node that took a session by fallback which another should have inherited.
+func lateHeir() (d *desk, late string) {
+	d = ready([]string{peer, third}, ids(30))
+	mine, _ := d.mine()
+	d.own(mine...)
+	for id, e := range d.m.entries {
+		if !e.mine {
+			d.heldBy(id, e.owner, time.Second)
+		}
+	}
+	d.sleep(ttl)
+	d.peeks = true
+	d.member(third, 0)
+	for id, e := range d.m.entries {
+		if e.owner == peer && e.holder == third {
+			late = id
+		}
+	}
+	Expect(late).NotTo(BeEmpty())
+	d.sleep(time.Second)
+	d.event(redisevents.LeaseFreed{Session: late, Cause: redisevents.Expired})
+	d.take()
+	d.sleep(rankDelay)
+	Expect(d.take().peek).To(Equal([]string{late}))
+	d.peeked(lease.Status{Session: late})
+	d.grant(late)
+	return d, late
 }
 
 var _ = Describe("the heir of a node that has gone", func() {
@@ -67,33 +97,22 @@ var _ = Describe("the heir of a node that has gone", func() {
 	})
 
 	It("does not suspect the heir of a node that died, nor count it as full, when it is late", func() {
-		d := ready([]string{peer, third}, ids(30))
-		mine, _ := d.mine()
-		d.own(mine...)
-		for id, e := range d.m.entries {
-			if !e.mine {
-				d.heldBy(id, e.owner, time.Second)
-			}
-		}
-		d.sleep(ttl)
-		d.peeks = true
-		d.member(third, 0)
-		late := ""
-		for id, e := range d.m.entries {
-			if e.owner == peer && e.holder == third {
-				late = id
-			}
-		}
-		Expect(late).NotTo(BeEmpty())
-		d.sleep(time.Second)
-		d.event(redisevents.LeaseFreed{Session: late, Cause: redisevents.Expired})
-		d.take()
-		d.sleep(rankDelay)
-		Expect(d.take().peek).To(Equal([]string{late}))
-		d.peeked(lease.Status{Session: late})
-		d.grant(late)
+		d, _ := lateHeir()
 		Expect(d.m.fleet.lives(peer)).To(BeTrue())
 		Expect(d.m.fleet.full(peer, d.now)).To(BeFalse())
+	})
+
+	It("counts it as full when it does not take that session at the next chance either, heard or not", func() {
+		d, late := lateHeir()
+		d.peeks = false
+		d.sleep(2 * settle)
+		Expect(reasons(d.take())).To(ContainElement(leaseholder.Rebalance))
+		d.ends(late, leaseholder.Ended{Released: true, Reason: leaseholder.Rebalance})
+		d.take()
+		d.sleep(rankDelay)
+		Expect(d.claims()).To(Equal([]string{late}))
+		d.grant(late)
+		Expect(d.m.fleet.full(peer, d.now)).To(BeTrue())
 	})
 
 	It("claims at once what such a look finds free", func() {
