@@ -57,6 +57,7 @@ func (j *judge) follow(l *ledger, t truth) {
 		if old := l.find(t.holder, t.token); old != nil {
 			copied = *old
 			copied.ended = time.Time{}
+			l.repoint(old, &copied)
 		}
 		l.grants = append(l.grants, &copied)
 		j.saw(l, "another server has the lease of", t.holder, t.token)

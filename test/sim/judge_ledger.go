@@ -75,6 +75,15 @@ type flight struct {
 	grant *grant
 }
 
+// repoint has the polls in flight under a grant go by the one that goes on from it.
+func (l *ledger) repoint(from, to *grant) {
+	for _, f := range l.flying {
+		if f.grant == from {
+			f.grant = to
+		}
+	}
+}
+
 // current is the last grant, nil if there was none.
 func (l *ledger) current() *grant {
 	if len(l.grants) == 0 {

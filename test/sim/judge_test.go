@@ -105,6 +105,12 @@ func TestHistories(t *testing.T) {
 			h.poll("s", "a", 200)
 		}},
 
+		"a poll renewed by a server that came back with its lease": {"", func(h *hand) {
+			h.end(thereAndBack(h, true))
+		}},
+		"a poll that nobody renewed on the server that came back with its lease": {"fail closed", func(h *hand) {
+			h.end(thereAndBack(h, false))
+		}},
 		"a poll at the end of its trust": {"", func(h *hand) {
 			h.begin("s", "a", 100, 1)
 			h.pass(handTTL - handMargin)
@@ -384,6 +390,24 @@ func besideRestart(h *hand, after time.Duration) *nodetest.Poll {
 	h.first("s", "b", 200)
 	h.begin("s", "b", 200, 0)
 	return h.poll("s", "b", 200)
+}
+
+// thereAndBack has a poll outlast two fail-overs: to a server where another gets the
+// lease, and back to the one where its own was and may be renewed. The poll goes on for
+// longer than the lease was worth when it began.
+func thereAndBack(h *hand, renewed bool) *nodetest.Poll {
+	h.begin("s", "a", 100, 1)
+	p := h.poll("s", "a", 100)
+	h.pass(time.Second)
+	h.another(truth{})
+	h.first("s", "b", 200)
+	h.pass(time.Second)
+	h.another(truth{holder: "a", token: 100, left: handTTL - 2*time.Second})
+	if renewed {
+		h.renew("s", "a", 100)
+	}
+	h.pass(handTTL - handMargin)
+	return p
 }
 
 func TestTimeThatStandsStillIsNoticed(t *testing.T) {
