@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"leasehold/internal/redistest"
+	"leasehold/lease"
 	"leasehold/rediskey"
 	"leasehold/target"
 	"leasehold/test/fleet/check"
@@ -288,7 +289,13 @@ func idsOf(nodes []*node) []string {
 
 // history is all that is known by now.
 func (f *fleet) history() check.History {
-	return check.History{Polls: f.target.Records(), Leases: f.samples()}
+	h := check.History{Polls: f.target.Records(), Leases: f.samples()}
+	for _, n := range f.nodes {
+		for _, l := range n.all(event("lease.acquired")) {
+			h.Logged = append(h.Logged, check.Acquisition{Session: l.Session, Token: lease.Token(l.Version)})
+		}
+	}
+	return h
 }
 
 // pass reports what broke.

@@ -19,6 +19,15 @@ type History struct {
 	Polls  []target.Record
 	Leases []LeaseSample
 	Faults []Fault
+	// Logged are acquisitions that nodes told of. One that was given back soon is in no
+	// sample.
+	Logged []Acquisition
+}
+
+// Acquisition is one acquisition of a lease.
+type Acquisition struct {
+	Session string
+	Token   lease.Token
 }
 
 // LeaseSample is one lease as it was read from Redis.

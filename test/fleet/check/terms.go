@@ -63,10 +63,15 @@ func (d *deadlines) of(p target.Record, by time.Duration) (time.Duration, bool) 
 }
 
 // Acquisitions finds tokens that did not rise by exactly one with each acquisition that
-// the samples show, or changed without one. The evidence is samples of held leases.
+// the samples show or a node logged, or changed without one. The evidence is samples of
+// held leases.
 func Acquisitions(h History, w Window, need int) Verdict {
 	v := Verdict{Check: "acquisitions", Need: need}
 	samples := h.samples(w)
+	logged := map[Acquisition]bool{}
+	for _, a := range h.Logged {
+		logged[a] = true
+	}
 	for _, id := range sorted(samples) {
 		var last LeaseSample
 		for _, s := range samples[id] {
@@ -75,7 +80,11 @@ func Acquisitions(h History, w Window, need int) Verdict {
 			}
 			v.Evidence++
 			same := s.Token == last.Token && s.Holder == last.Holder
-			if last.Token != 0 && !same && s.Token != last.Token+1 {
+			next := last.Token + 1
+			for next < s.Token && logged[Acquisition{id, next}] {
+				next++
+			}
+			if last.Token != 0 && !same && s.Token != next {
 				v.Violations = append(v.Violations, Jump{From: last, To: s})
 			}
 			last = s

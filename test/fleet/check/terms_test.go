@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"leasehold/lease"
 	"leasehold/target"
 	"leasehold/test/fleet/check"
 )
@@ -51,6 +52,22 @@ func TestHealthyTermsPass(t *testing.T) {
 	}
 }
 
+// Who gives a lease back at once is in no sample, and yet a node told of it.
+func TestAnAcquisitionBetweenTwoSamplesIsTakenFromTheLogs(t *testing.T) {
+	h := renewed()
+	leases(func(s *check.LeaseSample) {
+		if s.Session == "s5" && s.At >= 15*interval {
+			s.Token += 3
+		}
+	})(&h)
+	for token := int64(151); token <= 152; token++ {
+		h.Logged = append(h.Logged, check.Acquisition{Session: "s5", Token: lease.Token(token)})
+	}
+	if err := check.Acquisitions(h, whole, 3000).Err(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWrongTermsFail(t *testing.T) {
 	for name, c := range map[string]struct {
 		check string
@@ -84,6 +101,19 @@ func TestWrongTermsFail(t *testing.T) {
 			1,
 			check.Jump{},
 			"token 152",
+		},
+		"a token that rises by three, of which one is told of": {
+			"acquisitions", func(h *check.History) {
+				leases(func(s *check.LeaseSample) {
+					if s.Session == "s5" && s.At >= 15*interval {
+						s.Token += 3
+					}
+				})(h)
+				h.Logged = []check.Acquisition{{Session: "s5", Token: 151}, {Session: "s4", Token: 152}}
+			},
+			1,
+			check.Jump{},
+			"token 153",
 		},
 		"a new holder with the old token": {
 			"acquisitions", leases(func(s *check.LeaseSample) {
