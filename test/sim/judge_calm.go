@@ -88,7 +88,7 @@ func (j *judge) alive(s scene, d sessionDoc, lives map[string]bool) {
 	if holder := s.leases[d.id]; !lives[holder] {
 		j.convict(l, "liveness", "%q has the lease, of the nodes that live %v", holder, lives)
 	}
-	if g := l.current(); g != nil && g.begun.After(s.settled) && !d.release {
+	if g := l.current(); g != nil && g.begun.After(s.settled) && !d.release && !l.awaited(g, s.settled) {
 		j.convict(l, "liveness", "%s acquired the lease without a cause", g.holder)
 	}
 	if !l.wish.seen.IsZero() && l.wish.seen.Before(s.settled) {
@@ -99,6 +99,14 @@ func (j *judge) alive(s scene, d sessionDoc, lives map[string]bool) {
 		return
 	}
 	j.rhythm(l, d, s.settled, slack+s.slowReply)
+}
+
+// awaited reports whether a grant follows a poll that was in flight at a moment already:
+// who is to give a lease up waits for its poll's end, and polls may outlast every scan.
+func (l *ledger) awaited(g *grant, at time.Time) bool {
+	return slices.ContainsFunc(l.polls, func(p *nodetest.Poll) bool {
+		return p.Start.Before(at) && p.Over.After(at) && !g.begun.Before(p.Over) && g.begun.Before(p.Over.Add(latest))
+	})
 }
 
 // rhythm checks that each poll that was due since a moment came, in time, and no

@@ -52,6 +52,15 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
+// succeed gives s1 a new owner, so long after a poll that was in flight when all had to
+// be settled.
+func succeed(s *stage, after time.Duration) {
+	l := s.ledger("s1")
+	p := l.polls[0]
+	p.Start = p.Start.Add(-100 * time.Millisecond)
+	l.grants = append(l.grants, &grant{holder: "b", token: 101, begun: p.Over.Add(after), extended: s.clock, ttl: handTTL})
+}
+
 // polls are those of a session.
 func (s *stage) polls(id string) *[]*nodetest.Poll { return &s.ledger(id).polls }
 
@@ -100,6 +109,8 @@ func TestCalms(t *testing.T) {
 			l := s.ledger("s1")
 			l.grants = append(l.grants, &grant{holder: "b", token: 101, begun: s.settled.Add(time.Second), extended: s.clock, ttl: handTTL})
 		}},
+		"an owner that waited for the end of a poll": {"", func(s *stage) { succeed(s, time.Millisecond) }},
+		"an owner that came long after it":           {"liveness", func(s *stage) { succeed(s, latest) }},
 
 		"a slot that was left out": {"rhythm", func(s *stage) {
 			p := s.polls("s1")
