@@ -23,10 +23,14 @@ type line struct {
 
 func lines() []line {
 	return []line{
-		{name: "crash-300", run: crash(300)},
-		{name: "crash-1000", run: crash(1000)},
-		{name: "crash-3000", run: crash(3000)},
-		{name: "crash-10000", run: crash(10_000)},
+		{name: "crash-300", run: crash(300, shortTTL)},
+		{name: "crash-300-default", run: crash(300, defaultTTL)},
+		{name: "crash-1000", run: crash(1000, shortTTL)},
+		{name: "crash-1000-default", run: crash(1000, defaultTTL)},
+		{name: "crash-3000", run: crash(3000, shortTTL)},
+		{name: "crash-3000-default", run: crash(3000, defaultTTL)},
+		{name: "crash-10000", run: crash(10_000, shortTTL)},
+		{name: "crash-10000-default", run: crash(10_000, defaultTTL)},
 		{name: "crash-peers", run: crashOfPeers},
 		{name: "stop", run: stop},
 		{name: "stop-peers", run: stopOfPeers},

@@ -9,17 +9,19 @@ import (
 )
 
 const (
-	shortTTL = 6 * time.Second
+	shortTTL   = 6 * time.Second
+	defaultTTL = 30 * time.Second
 	// calm is an interval at which polls don't weigh on what is measured.
 	calm = time.Minute
 )
 
-// crash kills one of three nodes, which has so many leases.
-func crash(leases int) func(*testing.T, *report) {
+// crash kills one of three nodes, which has so many leases of such a TTL. The deadlines of
+// a dead node's leases are spread over a fiftieth of it.
+func crash(leases int, ttl time.Duration) func(*testing.T, *report) {
 	limit := map[int]float64{300: 10, 1000: 10, 3000: 50, 10_000: 150}[leases]
 	return func(t *testing.T, r *report) {
 		t.Helper()
-		f := newFleet(t, shortTTL)
+		f := newFleet(t, ttl)
 		f.fill()
 		f.put(3*leases, calm)
 		f.start(3)
@@ -29,9 +31,9 @@ func crash(leases int) func(*testing.T, *report) {
 		died := time.Now()
 		dead.signal(syscall.SIGKILL)
 		deadlines := f.deadlines(lost)
-		taken := f.watch.first(t, died, "set", lost, 2*shortTTL)
+		taken := f.watch.first(t, died, "set", lost, 2*ttl)
 		late := lags(deadlines, taken)
-		what := fmt.Sprintf("crash of a node with %s leases, 100,000 other keys: deadline → acquired, ", grouped(leases))
+		what := fmt.Sprintf("crash of a node with %s leases of %s, 100,000 other keys: deadline → acquired, ", grouped(leases), ttl)
 		r.ours(t, what+"p50", "ms", quantile(late, 0.5), nil)
 		r.ours(t, what+"p99", "ms", quantile(late, 0.99), atMost(limit))
 	}
