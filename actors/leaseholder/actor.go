@@ -88,7 +88,7 @@ func (h *holderActor) start(c actor.Context) {
 	h.deps.Cells.Add(h.cell)
 	h.track(c)
 
-	props := h.deps.Poller(poller.Config{Cell: h.cell, Session: cfg.Session, First: cfg.First})
+	props := h.deps.Poller(poller.Config{Cell: h.cell, Session: cfg.Session, First: cfg.First, HeldOff: cfg.HeldOff})
 	pid, err := c.SpawnNamed(props, "poller")
 	if err != nil { // the name is unique as this actor's is
 		panic(err)

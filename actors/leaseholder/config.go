@@ -35,8 +35,9 @@ type Config struct {
 	Term    lease.Term
 	TTL     time.Duration
 	Session *session.Session
-	// First is how long the first slot is away.
-	First time.Duration
+	// First is how long the first slot is away, HeldOff for how long nothing is polled in
+	// any case.
+	First, HeldOff time.Duration
 }
 
 // Maker returns what makes the props of a leaseholder, for one spawn each. The

@@ -304,9 +304,9 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 		m.handBack(grant, e == nil)
 		return
 	}
-	first := max(o.Wait, time.Duration(len(m.asking))*claimTime)
+	first, heldOff := max(o.Wait, time.Duration(len(m.asking))*claimTime), time.Duration(0)
 	if (o.Fresh || !sent.After(m.forgotAt)) && m.forgotten(e, sent, now) {
-		first = max(first, m.ttl(e)) // a poll of who had it may still be in flight
+		heldOff = m.ttl(e) // a poll of who had it may still be in flight
 	}
 	aloneFrom := now.Add(m.ttl(e))
 	if m.isNew(e, now) || e.stillOurs(now) {
@@ -319,7 +319,7 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 	e.free()
 	e.own(now)
 	e.freedAt = time.Time{}
-	m.makeChild(e, a, grant, first, sent).aloneFrom = aloneFrom
+	m.makeChild(e, a, grant, leaseholder.Config{First: first, HeldOff: heldOff}, sent).aloneFrom = aloneFrom
 	if a.why == byFallback && !e.mine && !excused && now.Sub(e.ownedAt) > settle && m.fleet.takes(e.owner) && !m.othersBarred(e, now) {
 		m.fleet.decline(e.owner, now, m.set.Reconcile, keepMost*m.set.Reconcile)
 	}
@@ -345,17 +345,14 @@ func (m *machine) isNew(e *entry, now time.Time) bool {
 
 // makeChild makes a leaseholder for the TTL that Redis was asked for. Where the
 // document names another by now, the leaseholder hears of it like of any edit.
-func (m *machine) makeChild(e *entry, a *ask, grant lease.Grant, first time.Duration, sent time.Time) *child {
+func (m *machine) makeChild(e *entry, a *ask, grant lease.Grant, cfg leaseholder.Config, sent time.Time) *child {
 	margin := renewer.Margin(a.ttl, m.set.TTL, m.set.Margin)
 	m.lastID++
 	c := &child{id: m.lastID, session: grant.Session, token: grant.Token, ttl: a.ttl}
 	m.children[c.id], m.held[grant.Session] = c, c
-	m.out.spawns = append(m.out.spawns, spawn{id: c.id, cfg: leaseholder.Config{
-		Term:    lease.NewTerm(grant, sent, m.set.Stagger.TTL(grant.Session, a.ttl), margin),
-		TTL:     a.ttl,
-		Session: e.session,
-		First:   first,
-	}})
+	cfg.Term = lease.NewTerm(grant, sent, m.set.Stagger.TTL(grant.Session, a.ttl), margin)
+	cfg.TTL, cfg.Session = a.ttl, e.session
+	m.out.spawns = append(m.out.spawns, spawn{id: c.id, cfg: cfg})
 	if m.ttl(e) != a.ttl {
 		m.update(c, e)
 	}

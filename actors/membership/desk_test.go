@@ -236,7 +236,7 @@ func (d *desk) grant(id string) lease.Token {
 // fresh grants s0, of which there is no counter, and returns how long its first poll waits.
 func (d *desk) fresh() time.Duration {
 	d.answer(lease.Outcome{Session: "s0", Granted: true, Fresh: true, Holder: self, Token: 9})
-	return d.take().spawns[0].cfg.First
+	return d.take().spawns[0].cfg.HeldOff
 }
 
 func (d *desk) heldBy(id, holder string, remaining time.Duration) {

@@ -55,7 +55,7 @@ var _ = Describe("a node after Redis was started anew", func() {
 			d.take()
 			d.answer(lease.Outcome{Session: "s0", Granted: true, Holder: self, Token: 9, Server: server})
 			o := d.take()
-			Expect(o.spawns[0].cfg.First).To(Equal(first))
+			Expect(o.spawns[0].cfg.HeldOff).To(Equal(first))
 			Expect(o.renew).To(Equal(first > 0))
 			d.sleep(time.Second)
 			if first > 0 {
@@ -67,7 +67,7 @@ var _ = Describe("a node after Redis was started anew", func() {
 			}
 			Expect(d.claims()).To(Equal([]string{"s1"}))
 			d.answer(lease.Outcome{Session: "s1", Granted: true, Holder: self, Token: 9, Server: server})
-			Expect(d.take().spawns[0].cfg.First).To(BeZero())
+			Expect(d.take().spawns[0].cfg.HeldOff).To(BeZero())
 		}
 	})
 
@@ -81,7 +81,7 @@ var _ = Describe("a node after Redis was started anew", func() {
 		d.event(redisevents.Gap{Restarted: true, Server: "two"})
 		d.m.onOutcomes([]lease.Outcome{{Session: "s0", Granted: true, Holder: self, Token: 9, Server: "two"}}, sent, d.now)
 		d.settle()
-		Expect(d.take().spawns[0].cfg.First).To(Equal(ttl))
+		Expect(d.take().spawns[0].cfg.HeldOff).To(Equal(ttl))
 	})
 
 	It("waits longer for a session whose polls may last longer", func() {

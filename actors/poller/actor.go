@@ -17,6 +17,7 @@ type pollerActor struct {
 	deps    *Deps
 	cell    *cell.Cell
 	first   time.Duration
+	heldOff time.Duration
 	machine machine
 	// attempt names the next one, after its first question; zero before that. One whose
 	// question had no answer keeps its name.
@@ -37,7 +38,7 @@ type pollerActor struct {
 func (p *pollerActor) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
-		p.apply(c, effect{do: arm, wait: p.machine.pace(p.first)})
+		p.apply(c, p.machine.onStart(p.first, p.heldOff))
 	case *actor.Stopping:
 		p.quit()
 	case Message:

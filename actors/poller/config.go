@@ -92,6 +92,9 @@ type Config struct {
 	Session *session.Session
 	// First is how long the first slot is away; zero means at once.
 	First time.Duration
+	// HeldOff is how long Redis is not asked in any case: a poll of who had the session
+	// may be in flight, and Redis may not know of it.
+	HeldOff time.Duration
 }
 
 // Maker returns what makes the props of a poller, for one spawn each. The poller's parent
@@ -100,7 +103,7 @@ func Maker(deps *Deps) func(Config) *actor.Props {
 	kind := tree.NewKind(deps.Report)
 	return func(cfg Config) *actor.Props {
 		return kind.Props(&pollerActor{
-			deps: deps, cell: cfg.Cell, first: cfg.First, machine: machine{session: cfg.Session},
+			deps: deps, cell: cfg.Cell, first: cfg.First, heldOff: cfg.HeldOff, machine: machine{session: cfg.Session},
 		})
 	}
 }

@@ -156,7 +156,12 @@ func (*bench) newCell(d time.Duration) *cell.Cell {
 }
 
 func (b *bench) start(s *session.Session, first time.Duration) {
-	b.pid = b.parent.Spawn(poller.Maker(b.deps)(poller.Config{Cell: b.cell, Session: s, First: first}), "poller")
+	b.spawn(poller.Config{Session: s, First: first})
+}
+
+func (b *bench) spawn(cfg poller.Config) {
+	cfg.Cell = b.cell
+	b.pid = b.parent.Spawn(poller.Maker(b.deps)(cfg), "poller")
 	bubble.Sleep(0)
 }
 

@@ -12,6 +12,7 @@ type machine struct {
 	running  bool
 	blocked  bool // waits for the cell to be usable
 	stopping bool
+	heldOff  bool // until the first tick, whatever is edited
 	ask      bool // the interval changed while an attempt was under way
 	misses   int  // attempts in a row that Redis did not answer
 }
@@ -34,8 +35,15 @@ const (
 	yield          // tell the parent that the lease shall be released
 )
 
+// onStart arms the timer for the first slot, and no sooner than the poller is held off.
+func (m *machine) onStart(first, heldOff time.Duration) effect {
+	m.heldOff = heldOff > 0
+	return effect{do: arm, wait: max(m.pace(first), heldOff)}
+}
+
 // onTick answers the slot's timer.
 func (m *machine) onTick(usable bool) effect {
+	m.heldOff = false
 	switch {
 	case m.stopping || m.running:
 		return effect{}
@@ -74,7 +82,7 @@ func (m *machine) onUpdate(s *session.Session, usable bool) effect {
 			e.wait = s.Timeout
 		}
 		return e
-	case !ask:
+	case !ask || m.heldOff:
 		return effect{}
 	default:
 		return m.onTick(usable)

@@ -394,6 +394,29 @@ var _ = Describe("a poller whose document changes", func() {
 		})
 	})
 
+	// A poll of who had the session before Redis forgot it may be in flight.
+	for what, change := range map[string]func(s *session.Session){
+		"a session":                        func(*session.Session) {},
+		"a task, which is asked for early": func(s *session.Session) { s.Misfire = session.Once },
+	} {
+		It("does not ask before it may, of "+what+", nor when another interval is due or renewals go on", func() {
+			run(func(g Gomega, b *bench) {
+				s := doc()
+				change(s)
+				b.spawn(poller.Config{Session: s, HeldOff: 30 * time.Second})
+				bubble.Sleep(10 * time.Second)
+				edited := *s
+				edited.Interval = time.Second
+				b.tell(&poller.Update{Session: &edited})
+				b.tell(&poller.Resume{})
+				bubble.Sleep(20*time.Second - 1)
+				g.Expect(b.stub.see().begins).To(BeEmpty())
+				bubble.Sleep(1)
+				g.Expect(b.stub.see().begins).To(HaveLen(1))
+			})
+		})
+	}
+
 	It("asks Redis after the poll in flight when the interval changed during it", func() {
 		run(func(g Gomega, b *bench) {
 			s := doc()
