@@ -32,8 +32,7 @@ func (m *machine) onTerminated(id uint64, now time.Time) {
 		m.left[c.session] = c.token
 	}
 	e, ok := m.entries[c.session]
-	_, invalid := m.invalid[c.session]
-	gone := !ok && !invalid
+	gone := m.removed(c.session)
 	if !c.ended || gone && !c.forgot {
 		// It failed, and nobody gave its lease back: its poll has ended with it. Or
 		// its document went while it was ending: its state has to go too.
@@ -46,16 +45,22 @@ func (m *machine) onTerminated(id uint64, now time.Time) {
 	m.considerRoom(now)
 }
 
+// removed reports whether a session has no document any more. One that is invalid keeps its
+// state.
+func (m *machine) removed(id string) bool {
+	_, valid := m.entries[id]
+	_, invalid := m.invalid[id]
+	return !valid && !invalid
+}
+
 // giveBackLeft has leases given back that are of no use here and may still be there,
 // as one whose expiry somebody removed: no claim will find them.
 func (m *machine) giveBackLeft() {
 	for id, token := range m.left {
-		e, known := m.entries[id]
-		if known && e.session.Pollable() || m.held[id] != nil || m.asking[id] != nil || m.handing[id] > 0 {
+		if e, ok := m.entries[id]; ok && e.session.Pollable() || m.held[id] != nil || m.asking[id] != nil || m.handing[id] > 0 {
 			continue
 		}
-		_, invalid := m.invalid[id]
-		m.handBack(m.grant(id, token), !known && !invalid)
+		m.handBack(m.grant(id, token), m.removed(id))
 	}
 }
 

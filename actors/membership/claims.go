@@ -301,7 +301,7 @@ func (m *machine) noteHolder(id string, e *entry, holder string, remaining time.
 func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Time) {
 	grant := m.grant(o.Session, o.Token)
 	if e == nil || m.draining || !e.session.Pollable() {
-		m.handBack(grant, e == nil)
+		m.handBack(grant, m.removed(o.Session))
 		return
 	}
 	first, heldOff := max(o.Wait, time.Duration(len(m.asking))*claimTime), time.Duration(0)

@@ -83,6 +83,16 @@ var _ = Describe("a session document", func() {
 		quiet(d.take())
 	})
 
+	It("that can't be used any more when its lease is granted keeps its state", func() {
+		d := ready(nil, ids(1))
+		d.take()
+		d.read(bad("s0", 8))
+		d.take()
+		d.grant("s0")
+		Expect(d.take().back).To(Equal([]lease.Release{{Grant: lease.Grant{Session: "s0", Holder: self, Token: 1}}}))
+		d.back()
+	})
+
 	It("that can't be used is reported once, stops its session, and is picked up when it is corrected", func() {
 		d := ready(nil, ids(1))
 		d.own("s0")
