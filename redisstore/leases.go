@@ -98,7 +98,7 @@ func (s *Store) Renew(ctx context.Context, renewals []lease.Renewal) []lease.Ver
 			c := &call{script: s.scripts.renew, args: []any{millis(s.opts.StateTTL)}}
 			for _, r := range renewals[from:to] {
 				c.addKeys(s.leaseKeys(r.Session))
-				c.args = append(c.args, r.Holder, int64(r.Token), millis(r.TTL), flag(stateIsDue(r.Session, minute)), r.Busy.Milliseconds())
+				c.args = append(c.args, r.Holder, int64(r.Token), millis(r.TTL), flag(stateIsDue(r, minute)), r.Busy.Milliseconds())
 			}
 
 			return c
@@ -137,10 +137,14 @@ func (s *Store) readVerdict(id string, reply any) lease.Verdict {
 }
 
 // stateIsDue picks the minute of each hour in which a session's renewals restart
-// the TTL of its state too: once an hour is plenty for a TTL of days.
-func stateIsDue(id string, minute int64) bool {
+// the TTL of its state too: once an hour is plenty for a TTL of days. Of a lease that may
+// go without a renewal for longer than that minute, each one does.
+func stateIsDue(r lease.Renewal, minute int64) bool {
+	if r.TTL > time.Minute {
+		return true
+	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(id))
+	_, _ = h.Write([]byte(r.Session))
 
 	return int64(h.Sum32()%60) == minute%60
 }

@@ -43,6 +43,20 @@ var _ = Describe("a store", func() {
 	ctx := context.Background()
 	slot := lease.Slot{Interval: 10 * time.Second, Bound: 5 * time.Second}
 
+	It("restarts it with each renewal of a lease that may miss its minute of the hour for days", func() {
+		inBubble(redisstore.Options{}, func(g Gomega, s *redisstore.Store, m *redistest.Mini, _ *redistest.Link) {
+			key := rediskey.Default().State("s0")
+			o := s.Acquire(ctx, "n1", []lease.Claim{{Session: "s0", TTL: time.Hour}})[0]
+			grant := lease.Grant{Session: "s0", Holder: "n1", Token: o.Token}
+			m.SetTTL(key, 3*time.Hour)
+			for range 24 {
+				bubble.Sleep(20 * time.Minute)
+				g.Expect(s.Renew(ctx, leasetest.Renewals(time.Hour, grant))[0].Err).NotTo(HaveOccurred())
+				g.Expect(m.TTL(key)).To(BeNumerically(">", 24*time.Hour))
+			}
+		})
+	})
+
 	It("restarts the TTL of the state within an hour of renewals, and not with each", func() {
 		inBubble(redisstore.Options{}, func(g Gomega, s *redisstore.Store, m *redistest.Mini, _ *redistest.Link) {
 			key := rediskey.Default().State("s0")
