@@ -243,6 +243,27 @@ func beginSpecs(run Runner) {
 		g.Expect(start.Wait).To(BeZero())
 	})
 
+	it(run, "waits no longer for a poll that a wrong clock began than it could last", func(ctx context.Context, g Gomega, f *Fixture) {
+		old := f.take(ctx, g, "n1", "s", long)
+		_, err := f.Store.Begin(ctx, old, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(f.release(ctx, old)).To(Succeed())
+		now := f.take(ctx, g, "n2", "s", long)
+		begun := time.Now().Add(time.Hour)
+		f.raw(ctx, g, "HSET", f.Keys.State("s"), "busy", int64(old.Token), "last", begun.UnixMilli(),
+			"busy_max", begun.Add(short).UnixMilli(), "busy_until", begun.Add(short).UnixMilli())
+		for range 2 {
+			start, err := f.Store.Begin(ctx, now, slot)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(start.Wait).To(And(BeNumerically(">", 0), BeNumerically("<=", short)))
+			f.Sleep(short / 2)
+		}
+		f.Sleep(short / 2)
+		start, err := f.Store.Begin(ctx, now, slot)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(start.Wait).To(BeZero(), "that poll is over")
+	})
+
 	it(run, "takes a lease without expiry for one that outlives the poll", func(ctx context.Context, g Gomega, f *Fixture) {
 		grant := f.take(ctx, g, "n1", "s", long)
 		f.raw(ctx, g, "PERSIST", f.Keys.Lease("s"))
@@ -316,6 +337,32 @@ func finishSpecs(run Runner) {
 		g.Expect(entries[0].([]any)[1]).To(Equal([]any{
 			"session", "s", "token", fmt.Sprint(grant.Token), "event", `{"an":"event"}`,
 		}))
+	})
+
+	// A fail-over loses the newest writes.
+	it(run, "records the result of a start that the server forgot, once", func(ctx context.Context, g Gomega, f *Fixture) {
+		for _, marked := range []bool{false, true} {
+			grant := f.take(ctx, g, "n1", "s", long)
+			start, err := f.Store.Begin(ctx, grant, slot)
+			g.Expect(err).NotTo(HaveOccurred())
+			f.raw(ctx, g, "HDEL", f.Keys.State("s"), "busy", "busy_until", "busy_max", "due", "last", "slot", "ok")
+			if marked {
+				v := f.Store.Renew(ctx, []lease.Renewal{{Grant: grant, TTL: long, Busy: slot.Bound}})
+				g.Expect(v[0].Err).NotTo(HaveOccurred())
+			}
+			r := lease.Result{OK: true, Started: start.At, NextDue: start.At.Add(slot.Interval), Event: []byte(`{}`)}
+			g.Expect(f.Store.Finish(ctx, grant, r)).To(Succeed())
+			g.Expect(f.field(ctx, g, "ok")).To(Equal("1"))
+			g.Expect(f.field(ctx, g, "busy")).To(BeNil())
+			g.Expect(f.field(ctx, g, "last")).To(Equal(millis(start.At)))
+			g.Expect(f.field(ctx, g, "due")).To(Equal(millis(r.NextDue)))
+			entries := f.raw(ctx, g, "XLEN", f.Stream)
+			g.Expect(f.Store.Finish(ctx, grant, r)).To(Succeed(), "the reply was lost")
+			if !f.Apart {
+				g.Expect(f.raw(ctx, g, "XLEN", f.Stream)).To(Equal(entries))
+			}
+			g.Expect(f.forget(ctx, grant)).To(Succeed())
+		}
 	})
 
 	it(run, "keeps failures and the retry's time for the fleet", func(ctx context.Context, g Gomega, f *Fixture) {

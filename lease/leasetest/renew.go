@@ -93,6 +93,15 @@ func renewSpecs(run Runner) {
 }
 
 func busySpecs(run Runner) {
+	it(run, "lets no renewal for less, held up on its way, cut short what a later one gave", func(ctx context.Context, g Gomega, f *Fixture) {
+		grant := f.take(ctx, g, "n1", "s", short)
+		start, err := f.Store.Begin(ctx, grant, lease.Slot{Interval: time.Minute, Bound: 2 * long})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(f.renew(ctx, grant, long).Err).To(Succeed())
+		g.Expect(f.renew(ctx, grant, short).Err).To(Succeed())
+		g.Expect(f.number(ctx, g, "busy_until") - start.At.UnixMilli()).To(BeNumerically(">=", long.Milliseconds()))
+	})
+
 	begin := func(ctx context.Context, g Gomega, f *Fixture, grant lease.Grant) lease.Start {
 		start, err := f.Store.Begin(ctx, grant, lease.Slot{Interval: time.Second, Bound: 2 * long})
 		g.Expect(err).NotTo(HaveOccurred())

@@ -27,7 +27,7 @@ end
 
 local holder = redis.pcall('GET', KEYS[1])
 local s = redis.pcall('HMGET', KEYS[2], 'version', 'due', 'last', 'interval', 'busy', 'busy_until',
-  'retry_at', 'failures', 'slot', 'sequence', 'plan', 'asked', 'attempt')
+  'retry_at', 'failures', 'slot', 'sequence', 'plan', 'asked', 'attempt', 'busy_max')
 if foreign(holder) or foreign(s) then
   return {-1}
 end
@@ -46,6 +46,13 @@ local keep, plan = ARGV[6] == '1', ARGV[7] or ''
 local next, grace = tonumber(ARGV[8] or ''), tonumber(ARGV[9] or '') or 0
 
 if busy and busy ~= token and busy_until > now then
+  -- A poll that is yet to begin was begun by a clock that has been set back: it lasts no
+  -- longer from now than it could then.
+  local most = last and last > now and now + math.max(0, (tonumber(s[14] or '') or 0) - last)
+  if most and most < busy_until then
+    busy_until = most
+    redis.call('HSET', KEYS[2], 'busy_until', string.format('%.0f', most))
+  end
   return {2, busy_until - now}
 end
 local attempt, question = string.match(ARGV[5], '^(%d+):(%d+)$')

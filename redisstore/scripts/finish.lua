@@ -11,7 +11,8 @@
 --
 -- Invariant: a result with an old token changes nothing but the poll's own mark
 -- that it is in flight, which a successor need not wait for any more. A repetition
--- (the reply was lost), or one that comes late, changes nothing.
+-- (the reply was lost), or one that comes late, changes nothing. A start that the server
+-- forgot, in a fail-over that kept the lease and its token, is known again.
 local holder = redis.pcall('GET', KEYS[1])
 local s = redis.pcall('HMGET', KEYS[2], 'version', 'busy', 'interval', 'last')
 if foreign(holder) or foreign(s) then
@@ -19,13 +20,16 @@ if foreign(holder) or foreign(s) then
 end
 local me, token = ARGV[1], ARGV[2]
 local current = s[2] == token and s[4] == ARGV[13]
-if current then
+local lost = s[1] == token and (tonumber(s[4] or '') or 0) < (tonumber(ARGV[13]) or 0)
+if current or lost and s[2] == token then
   redis.call('HDEL', KEYS[2], 'busy', 'busy_until', 'busy_max')
 end
 if holder ~= me or s[1] ~= token then
   return {0, holder or ''}
 end
-if not current then
+if lost then
+  redis.call('HSET', KEYS[2], 'last', ARGV[13])
+elseif not current then
   return {1}
 end
 

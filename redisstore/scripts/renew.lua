@@ -22,11 +22,14 @@ local function clock()
   return now
 end
 
--- extend has a poll in flight go on as long as the lease does, up to its own bound.
+-- extend has a poll in flight go on as long as the lease does, up to its own bound. A
+-- renewal for less that was held up on its way takes nothing back of what another gave.
 local function extend(state, ttl)
-  local most = tonumber(call('HGET', state, 'busy_max') or '')
+  local s = call('HMGET', state, 'busy_max', 'busy_until')
+  local most = tonumber(s[1] or '')
   if most then
-    call('HSET', state, 'busy_until', string.format('%.0f', math.min(most, clock() + tonumber(ttl))))
+    local to = math.max(clock() + tonumber(ttl), tonumber(s[2] or '') or 0)
+    call('HSET', state, 'busy_until', string.format('%.0f', math.min(most, to)))
   end
 end
 
