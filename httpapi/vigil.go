@@ -192,7 +192,7 @@ func (v *vigil) heed(ctx context.Context, hints []redisevents.Event) (gap bool) 
 	return gap
 }
 
-// lookAtAll looks step by step until something free was found, all was seen, or nobody
+// lookAtAll looks step by step, and deals what it finds, until all was seen or nobody
 // waits any more. Hints do not wait for it. It reports whether one of them was a gap.
 func (v *vigil) lookAtAll(ctx context.Context, hints Feed) (gap bool) {
 	v.mu.Lock()
@@ -204,9 +204,11 @@ func (v *vigil) lookAtAll(ctx context.Context, hints Feed) (gap bool) {
 	l := &listing{limit: mostLimit, leased: onlyFree}
 	var err error
 	for {
-		if err = v.step(ctx, l); err != nil || len(l.found) > 0 || l.ended {
+		if err = v.step(ctx, l); err != nil || l.ended {
 			break
 		}
+		v.deal(l.found, nil)
+		l.found = nil
 		select {
 		case <-hints.Ready():
 			gap = v.heed(ctx, hints.Take()) || gap

@@ -133,6 +133,42 @@ func TestALongPollIsAnsweredAtOnceWhenSomethingIsFree(t *testing.T) {
 	})
 }
 
+// narrow is a store whose steps are one session each.
+type narrow struct{ httpapi.Store }
+
+// Page implements [session.Pager].
+func (n narrow) Page(ctx context.Context, cursor string, _ int) (ids []string, next string, err error) {
+	all, _, err := n.Store.Page(ctx, "", 1000)
+	slices.Sort(all)
+	at, _ := strconv.Atoi(cursor)
+	if err != nil || at >= len(all) {
+		return nil, "", err
+	}
+	if at+1 < len(all) {
+		next = strconv.Itoa(at + 1)
+	}
+	return all[at : at+1], next, nil
+}
+
+// What is free may lie far apart, and be less at first than there are who want it.
+func TestOneLookServesAllWhoWaitFromAsManyStepsAsItTakes(t *testing.T) {
+	onVigil(t, func(b *bench, _ *hints, _ chan struct{}) {
+		b.api.Store = narrow{b.api.Store}
+		b.serve = httpapi.New(httpapi.Config{Leases: &b.api})
+		for _, id := range []string{"a", "b", "c"} {
+			b.put(id, external)
+			b.want(http.StatusCreated, "POST", leaseOf(id), asW1)
+		}
+		offers := b.longPolls(2, longPoll)
+		b.mini.Del(rediskey.Default().Lease("a"))
+		b.mini.Del(rediskey.Default().Lease("c"))
+		one, other := <-offers, <-offers
+		if got := slices.Sorted(slices.Values(append(one.ids, other.ids...))); fmt.Sprint(got) != "[a c]" || one.after != other.after {
+			t.Errorf("after %s and %s: %v", one.after, other.after, got)
+		}
+	})
+}
+
 func TestALongPollIsWokenByAHint(t *testing.T) {
 	for name, hint := range map[string]redisevents.Event{
 		"freed": redisevents.LeaseFreed{Session: "s1"}, "touched": redisevents.SessionTouched{ID: "s1"}, "gap": redisevents.Gap{},
