@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +119,44 @@ func elsewhere(h check.History, ids []string, not string, after time.Duration) s
 
 // Redis dies while commands are on their way, and comes back with all that it had
 // acknowledged, or with nothing.
+// A poll in flight may use up the trust that is left when renewals fail, and not the
+// margin; its successor's comes after it.
+func TestPollsInFlightEndWithTheirTrust(t *testing.T) {
+	t.Parallel()
+	const margin = 600 * time.Millisecond
+	f := newFleet(t, plan{env: []string{"LEASEHOLD_LEASE_SAFETY_MARGIN=" + margin.String()}})
+	for i := range 6 {
+		id := fmt.Sprintf("s%d", i)
+		f.put(id, f.document(id, `,"timeout":"1m"`))
+	}
+	apart, w := f.linked("a", nil)
+	nodes := append([]*node{apart}, f.start("b")...)
+	apart.ready()
+	lost := of(f.settled(10*time.Second, nodes...), apart)
+	for _, id := range lost {
+		f.target.Set(id, target.Behavior{Delay: time.Minute})
+	}
+	wait(2 * f.plan.interval)
+	w.Set(wiretest.Lose, wiretest.Lose)
+	cut := f.target.Now()
+	wait(f.plan.ttl + f.plan.interval)
+
+	h := f.history()
+	var ended []target.Record
+	for _, p := range h.Polls {
+		if p.Instance != apart.id || p.From > cut || p.To < cut {
+			continue
+		}
+		ended = append(ended, p)
+		if left := f.plan.ttl - f.plan.ttl/3 - margin - time.Second; p.To-cut < left || !p.Gone {
+			t.Errorf("%s ended %s after the cut, %s of trust were left: %+v", p.Session, p.To-cut, left, p)
+		}
+	}
+	f.pass("in flight", check.Outlasted(check.History{Polls: ended, Leases: h.Leases}, margin, check.OwnerTolerance, len(lost)).Err())
+	f.pass("resumed", check.Resumed(h, lost, cut, f.plan.ttl+f.plan.interval, len(lost)).Err())
+	f.pass("safety", check.All(check.FailClosed(h, check.OwnerTolerance, len(lost)), check.Overlaps(h, len(lost)), check.Tokens(h, len(lost))))
+}
+
 func TestRedisDiesWithCommandsInFlight(t *testing.T) {
 	long(t)
 	for name, server := range map[string][]string{

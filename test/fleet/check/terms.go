@@ -32,6 +32,29 @@ func FailClosed(h History, tolerance time.Duration, need int) Verdict {
 	return v
 }
 
+// Outlasted finds polls that ended later than the margin before the deadline that Redis
+// last gave to their lease: no poller may go on for longer. The evidence is polls with a
+// deadline that was read before their end, which may be as much late as the tolerance.
+func Outlasted(h History, margin, tolerance time.Duration, need int) Verdict {
+	v := Verdict{Check: "outlasted", Need: need}
+	samples := h.samples(Window{})
+	sessions := h.bySession(Window{})
+	for _, id := range sorted(sessions) {
+		read := deadlines{samples: samples[id]}
+		for _, p := range sessions[id] {
+			until, ok := read.of(p, p.To)
+			if !ok {
+				continue
+			}
+			v.Evidence++
+			if p.To > until-margin+tolerance {
+				v.Violations = append(v.Violations, Outlasting{Poll: p, Until: until - margin})
+			}
+		}
+	}
+	return v
+}
+
 // term is one ownership of one session.
 type term struct {
 	holder string
@@ -141,6 +164,12 @@ type Overdue struct {
 	Until time.Duration
 }
 
+// Outlasting is a poll that went on after its lease could not be trusted any more.
+type Outlasting struct {
+	Poll  target.Record
+	Until time.Duration
+}
+
 // Jump is a token that changed by something else than one acquisition.
 type Jump struct{ From, To LeaseSample }
 
@@ -155,6 +184,11 @@ func (v Overdue) String() string {
 		v.Poll.Session, poll(v.Poll), short(v.Poll.From-v.Until), short(v.Until))
 }
 
+func (v Outlasting) String() string {
+	return fmt.Sprintf("%q: poll by %s, ended %s after its trust at %s",
+		v.Poll.Session, poll(v.Poll), short(v.Poll.To-v.Until), short(v.Until))
+}
+
 func (v Jump) String() string {
 	return fmt.Sprintf("%q: %s follows %s", v.From.Session, v.To, v.From)
 }
@@ -165,5 +199,6 @@ func (v IdleHolder) String() string {
 }
 
 func (Overdue) isViolation()    {}
+func (Outlasting) isViolation() {}
 func (Jump) isViolation()       {}
 func (IdleHolder) isViolation() {}

@@ -34,6 +34,7 @@ func silence(node string, from time.Duration) func(*check.History) {
 
 var termChecks = map[string]func(check.History) check.Verdict{
 	"closed":       func(h check.History) check.Verdict { return check.FailClosed(h, 200*ms, 180) },
+	"outlasted":    func(h check.History) check.Verdict { return check.Outlasted(h, 500*ms, 200*ms, 180) },
 	"acquisitions": func(h check.History) check.Verdict { return check.Acquisitions(h, whole, 3000) },
 	"idle":         func(h check.History) check.Verdict { return check.Idle(h, ids(), whole, 1200*ms, 3000) },
 }
@@ -81,6 +82,16 @@ func TestWrongTermsFail(t *testing.T) {
 			3 * 6,
 			check.Overdue{},
 			`"s2": poll by n2 (token 120, 14.02s to 14.12s), 1.02s after its lease's deadline at 13s`,
+		},
+		"a poll that lasts up to its lease's deadline": {
+			"outlasted", func(h *check.History) {
+				silence("n2", 17*interval)(h) // the deadline is 20 s
+				edit("s2", 17, func(p *target.Record) { p.To = 20 * interval })(h)
+				drop("s2", 18, 19)(h)
+			},
+			1,
+			check.Outlasting{},
+			`"s2": poll by n2`,
 		},
 		"a token that falls": {
 			"acquisitions", leases(func(s *check.LeaseSample) {
