@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"leasehold/internal/redistest"
+	"leasehold/lease"
 	"leasehold/test/fleet/check"
 )
 
@@ -121,22 +122,23 @@ func (f *lossyFleet) keeps(scripts ...string) {
 	}
 }
 
-// toA sees to it that a has the session: it has, or b is stopped.
+// toA sees to it that a has the session: b is told to take none, and stays.
 func (f *lossyFleet) toA() {
 	f.t.Helper()
-	if f.holders()["s1"] == f.a.id {
-		return
+	if f.b != nil {
+		f.set(f.keys.Cordon(f.b.id), string(lease.Drained))
 	}
-	if code := f.b.term(); code != 0 {
-		f.t.Errorf("exit code %d", code)
-	}
-	f.settled(5*time.Second, f.a)
+	until(f.t, 10*time.Second, "a has the session", func() bool { return f.holders()["s1"] == f.a.id })
 }
 
 // release loses the reply to the release at the stop.
 func (f *lossyFleet) release() {
 	f.t.Helper()
 	bound := f.plan.ttl/3 + 2*time.Second
+	if f.b != nil {
+		f.rdb.Del(f.t.Context(), f.keys.Cordon(f.b.id))
+		f.b.await(10*time.Second, event("node.uncordoned"))
+	}
 	lost := f.lose("release")
 	stopped := f.target.Now()
 	if code := f.a.term(); code != 0 {
@@ -151,7 +153,7 @@ func (f *lossyFleet) release() {
 			f.t.Errorf("the lease of a node that has gone lasts for %s", left)
 		}
 	}
-	if f.b != nil && !f.b.ending.Load() {
+	if f.b != nil {
 		until(f.t, f.plan.ttl+bound, "b has the session", func() bool { return f.holders()["s1"] == f.b.id })
 		f.t.Logf("b has it %s after the signal", (f.target.Now() - stopped).Round(time.Millisecond))
 		wait(3 * f.plan.interval)

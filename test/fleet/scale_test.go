@@ -36,7 +36,12 @@ func TestThousandsOfSessionsComeAndGoAtOnce(t *testing.T) {
 	tokens := m.tokens()
 	m.polled(came, 30*time.Second+manyInterval)
 
+	before := m.holders()
 	m.forge()
+	wait(2 * time.Second)
+	if after := m.holders(); !maps.Equal(before, after) {
+		t.Error("forged events changed owners")
+	}
 	f.passes(came, 3*f.plan.ttl)
 	m.bound(nodes)
 	unmoved := 0
