@@ -246,4 +246,23 @@ var _ = Describe("the loss of a lease by hand", func() {
 			g.Expect(b.IsOwned("t")).To(BeTrue(), "it has just lost it, so nobody had it since")
 		})
 	})
+
+	It("with all of Redis leaves it to nobody for a TTL where the work ends late: another may have had it since", func() {
+		run(func(g Gomega, f *fleet) {
+			a := f.start()
+			a.take("s")
+			a.atEnd(func(string) { time.Sleep(margin + time.Second) }) // the work ends
+			bubble.Sleep(time.Second)
+			f.RestartRedis(false)
+			lost := time.Now()
+			for len(a.told()) < 3 { // acquired, uncertain, lost
+				bubble.Sleep(50 * time.Millisecond)
+			}
+			g.Expect(time.Since(lost)).To(BeNumerically("<", ttl/2), "its trust would have lasted")
+			_, err := a.TryAcquire(ctx, "s")
+			g.Expect(err).To(MatchError(leasemanager.ErrHeldOff))
+			bubble.Sleep(ttl)
+			a.take("s")
+		})
+	})
 })

@@ -46,7 +46,7 @@ type machine struct {
 	draining bool
 
 	forgotAt time.Time // when Redis may have forgotten leases
-	lost     memory    // what this keeper lost: while known, nobody can have had it since
+	lost     memory    // what this keeper lost: for a margin nobody can have had it since
 	burnt    memory    // tokens whose release had no answer
 	others   memory    // who had what this keeper was refused
 	barred   memory    // what Redis was found to have forgotten
@@ -288,10 +288,26 @@ func (m *machine) onTerminated(id uint64, now time.Time) {
 		return
 	}
 	if !e.ended.Released {
-		m.lost.keep(session, mark{until: now.Add(m.margin)}, now)
+		m.lost.keep(session, mark{until: e.trustEnded(now).Add(m.margin)}, now)
 	}
 	m.burn(session, e, e.ended.Err, now)
 	m.finish(session, e, nil, e.ended.Err)
+}
+
+// trustEnded is when the trust in a lost lease ended. Work that ends late may put off the
+// news for long, and another may have had the lease since.
+func (e *entry) trustEnded(now time.Time) time.Time {
+	end := e.ended.Trusted
+	if end.After(now) {
+		end = now
+	}
+	if e.tenure == nil {
+		return end
+	}
+	if at := e.tenure.Cell().Ended(); !at.IsZero() && at.Before(end) {
+		return at // it was refused before its deadline
+	}
+	return end
 }
 
 // burn remembers a token whose release had no answer.

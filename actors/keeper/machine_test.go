@@ -209,7 +209,7 @@ var _ = Describe("a keeper's machine", func() {
 			id, _ := d.hold(7)
 			restart()
 			Expect(d.m.take().renew).To(BeTrue())
-			d.end(id, leaseholder.Ended{})
+			d.end(id, leaseholder.Ended{Trusted: d.now.Add(ttl - margin)}) // it was refused
 			d.now = d.now.Add(margin - 1)
 			d.hold(8) // at once
 			Expect(d.m.take().claims).To(BeEmpty())
@@ -230,10 +230,30 @@ var _ = Describe("a keeper's machine", func() {
 			Expect(*d.ask(true)).To(Equal([]Taken{{Err: ErrHeldOff}}))
 			d.now = d.now.Add(ttl)
 			id, _ := d.hold(7)
-			d.end(id, leaseholder.Ended{})
+			d.end(id, leaseholder.Ended{Trusted: d.now})
 			restart()
 			d.now = d.now.Add(margin)
 			Expect(*d.ask(true)).To(Equal([]Taken{{Err: ErrHeldOff}}))
+		})
+
+		// The callback may wait long for work to end, and another have it meanwhile.
+		It("counts what it lost from the end of its trust, however late it hears of that", func() {
+			id, _ := d.hold(7)
+			trusted := d.now.Add(ttl - margin)
+			d.now = trusted.Add(margin)
+			restart()
+			d.end(id, leaseholder.Ended{Trusted: trusted})
+			Expect(*d.ask(true)).To(Equal([]Taken{{Err: ErrHeldOff}}))
+			Expect(d.m.take().claims).To(BeEmpty())
+
+			d.now = d.now.Add(ttl)
+			id, _ = d.hold(8)
+			trusted = d.now.Add(ttl - margin)
+			d.now = trusted.Add(margin - 1)
+			restart()
+			d.m.take()
+			d.end(id, leaseholder.Ended{Trusted: trusted})
+			d.hold(9)
 		})
 
 		It("hands back what another had, though nothing told of the restart yet", func() {
