@@ -351,6 +351,7 @@ func (m *machine) noteOther(o lease.Outcome, now time.Time) {
 		}
 	}
 	m.others.keep(o.Session, k, now)
+	m.lost.forget(o.Session)
 }
 
 // abandoned returns a holder whose lease without expiry may be taken over: a live

@@ -256,6 +256,15 @@ var _ = Describe("a keeper's machine", func() {
 			d.hold(9)
 		})
 
+		It("does not count as its own what another has had since", func() {
+			id, _ := d.hold(7)
+			d.end(id, leaseholder.Ended{Trusted: d.now})
+			d.ask(true)
+			d.answer(other(time.Second))
+			restart()
+			Expect(*d.ask(true)).To(Equal([]Taken{{Err: ErrHeldOff}}))
+		})
+
 		It("hands back what another had, though nothing told of the restart yet", func() {
 			d.ask(true)
 			d.answer(other(time.Second))
