@@ -265,4 +265,26 @@ var _ = Describe("the loss of a lease by hand", func() {
 			a.take("s")
 		})
 	})
+
+	// Whose holder is cut off, it is nobody's until he has noticed by his own clock.
+	It("that a fail-over forgot does not make it another's, however quick that one is", func() {
+		run(func(g Gomega, f *fleet) {
+			a, b := f.start(), f.start()
+			a.take("s")
+			g.Expect(a.Release(ctx, "s")).To(Succeed()) // so that it has a counter
+			b.take("t")
+			replica := f.Mini.Snapshot()
+			a.take("s")
+			a.link.Freeze()
+			f.FailOver(replica)
+			lost := time.Now()
+			for !b.IsOwned("s") && time.Since(lost) < 2*ttl {
+				_, _ = b.TryAcquire(ctx, "s") // its connection is closed at first
+				g.Expect(b.IsOwned("s") && a.IsOwned("s")).To(BeFalse())
+				bubble.Sleep(10 * time.Millisecond)
+			}
+			g.Expect(b.IsOwned("s")).To(BeTrue())
+			g.Expect(time.Since(lost)).To(BeNumerically("<", ttl+4*time.Second))
+		})
+	})
 })

@@ -46,6 +46,7 @@ type machine struct {
 	draining bool
 
 	forgotAt time.Time // when Redis may have forgotten leases
+	server   string    // its present life, as far as it tells
 	lost     memory    // what this keeper lost: for a margin nobody can have had it since
 	burnt    memory    // tokens whose release had no answer
 	others   memory    // who had what this keeper was refused
@@ -159,6 +160,7 @@ func (m *machine) leave(e *entry, reason leaseholder.Reason) {
 
 // onOutcomes takes in the answers to claims that were sent at sent.
 func (m *machine) onOutcomes(outcomes []lease.Outcome, sent, now time.Time) {
+	m.noteServer(outcomes, sent, now)
 	for _, o := range outcomes {
 		e := m.entries[o.Session]
 		switch {
@@ -181,12 +183,14 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, sent, now time.Time) {
 		m.handBack(o.Session, e, nil)
 		return
 	}
+	if m.early(o.Session, sent, now) {
+		m.putOff(o, e)
+		return
+	}
 	if o.Fresh && m.forgotten(o.Session, sent, now) {
 		m.others.forget(o.Session)
 		m.barred.keep(o.Session, mark{until: now.Add(m.ttl)}, now)
-		// Without its counter the session tells others, too, that it was forgotten.
-		m.handBack(o.Session, e, ErrHeldOff)
-		m.out.back[len(m.out.back)-1].Forget = true
+		m.putOff(o, e)
 		return
 	}
 	m.lost.forget(o.Session)
@@ -201,6 +205,13 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, sent, now time.Time) {
 	m.out.logs = append(m.out.logs, eventlog.LeaseAcquired{
 		Session: o.Session, Version: int64(o.Token), Trigger: string(leaseholder.Asked), Takeover: -1,
 	})
+}
+
+// putOff hands a grant back that another may not know yet to have lost. Without its
+// counter the session goes on telling that it was forgotten.
+func (m *machine) putOff(o lease.Outcome, e *entry) {
+	m.handBack(o.Session, e, ErrHeldOff)
+	m.out.back[len(m.out.back)-1].Forget = o.Fresh
 }
 
 // leaseholder is the number of the one that has a grant; zero, which is no number, if
@@ -329,8 +340,47 @@ func (m *machine) finish(session string, e *entry, take, back error) {
 // heldOff reports whether a session must not be claimed yet, since Redis may have
 // forgotten who has it.
 func (m *machine) heldOff(session string, now time.Time) bool {
-	forgot := !m.forgotAt.IsZero() && now.Before(m.forgotAt.Add(m.ttl))
-	return m.barred.has(session, now) || forgot && !m.lost.has(session, now)
+	return m.barred.has(session, now) || m.early(session, now, now)
+}
+
+// early reports whether a claim that was sent at sent came before whoever else may have
+// the session has noticed that Redis forgot: also one that was sent before the news.
+func (m *machine) early(session string, sent, now time.Time) bool {
+	return !m.forgotAt.IsZero() && sent.Before(m.forgotAt.Add(m.ttl)) && !m.lost.has(session, now)
+}
+
+// noteServer follows the name of the server that answered claims: events tell of another
+// server only once they are back, and nothing else stands between its grants and their
+// use. The first that is heard of is no news. Neither is the name in an error, which a
+// server may send that was demoted, nor that in an answer to what was sent before the news.
+func (m *machine) noteServer(outcomes []lease.Outcome, sent, now time.Time) {
+	for _, o := range outcomes {
+		if o.Err != nil || o.Server == "" || o.Server == m.server || !sent.After(m.forgotAt) {
+			continue
+		}
+		if m.server != "" {
+			m.onServerChanged(now)
+		}
+		m.server = o.Server
+	}
+}
+
+// onServerChanged follows the news that Redis may have forgotten leases.
+func (m *machine) onServerChanged(now time.Time) {
+	m.out.renew = true
+	m.forgotAt = now
+}
+
+// onGap has everything looked at. Events may begin later than claims: then their server is
+// news that only the next answer can tell.
+func (m *machine) onGap(g redisevents.Gap, now time.Time) {
+	m.out.renew = true
+	if g.Server != "" && (g.Restarted || m.server == "") {
+		m.server = g.Server
+	}
+	if g.Restarted {
+		m.onServerChanged(now)
+	}
 }
 
 // forgotten reports whether a session without a counter, claimed at sent, is one that
@@ -372,10 +422,7 @@ func (m *machine) onEvent(event redisevents.Event, now time.Time) {
 			m.tell(e, &leaseholder.Verify{})
 		}
 	case redisevents.Gap:
-		m.out.renew = true
-		if v.Restarted {
-			m.forgotAt = now
-		}
+		m.onGap(v, now)
 	case redisevents.LeaseTaken, redisevents.NodeSeen, redisevents.NodeGone,
 		redisevents.NodeMarked, redisevents.SessionTouched:
 	}

@@ -256,6 +256,97 @@ var _ = Describe("a keeper's machine", func() {
 			d.hold(9)
 		})
 
+		by := func(server string, o lease.Outcome) lease.Outcome {
+			o.Server = server
+			return o
+		}
+
+		// A process that was frozen or cut off can be quicker with a claim than its events.
+		It("hears of another server by the answer to a claim, and hands back what that granted", func() {
+			d.m.onEvent(redisevents.Gap{Server: "one"}, d.now)
+			d.m.take()
+			got := d.ask(true)
+			d.answer(by("two", granted(7)))
+			Expect(*got).To(Equal([]Taken{{Err: ErrHeldOff}}))
+			out := d.m.take()
+			Expect(out.back).To(Equal(release(7, false)), "its counter may be known to others")
+			Expect(out.renew).To(BeTrue())
+			d.m.onBack("s", nil, d.now)
+			d.now = d.now.Add(ttl - 1)
+			Expect(*d.ask(true)).To(Equal([]Taken{{Err: ErrHeldOff}}))
+			d.now = d.now.Add(1)
+			d.ask(true)
+			d.answer(by("two", granted(8)))
+			Expect(d.m.take().spawns).To(HaveLen(1))
+		})
+
+		It("takes at once what the first server grants that it hears of, or the same, or one without a name", func() {
+			for _, server := range []string{"one", "one", ""} {
+				d.ask(true)
+				d.answer(by(server, granted(7)))
+				out := d.m.take()
+				Expect(out.spawns).To(HaveLen(1))
+				Expect(out.renew).To(BeFalse())
+				d.end(out.spawns[0].id, leaseholder.Ended{Released: true})
+			}
+			for _, master := range []string{"one", "two", "three"} { // of a cluster, at the start
+				d.m.onEvent(redisevents.Gap{Server: master}, d.now)
+			}
+			d.m.take()
+			d.hold(8)
+		})
+
+		It("hears of another server also where its events began with that one", func() {
+			d.ask(true)
+			d.answer(by("one", other(time.Second)))
+			d.m.onEvent(redisevents.Gap{Server: "two"}, d.now)
+			got := d.ask(true)
+			d.answer(by("two", granted(7)))
+			Expect(*got).To(Equal([]Taken{{Err: ErrHeldOff}}))
+		})
+
+		It("hands back what it had claimed before it heard of it, and hears no news in late answers", func() {
+			d.m.onEvent(redisevents.Gap{Server: "one"}, d.now)
+			for _, fresh := range []bool{false, true} {
+				got, sent := d.ask(true), d.now
+				d.m.take()
+				d.now = d.now.Add(time.Millisecond)
+				d.m.onEvent(redisevents.Gap{Restarted: true, Server: "two"}, d.now)
+				o := by("one", granted(7))
+				o.Session, o.Fresh = "s", fresh
+				d.m.onOutcomes([]lease.Outcome{o}, sent, d.now)
+				Expect(*got).To(Equal([]Taken{{Err: ErrHeldOff}}))
+				Expect(d.back()).To(Equal(release(7, fresh)))
+				d.m.onBack("s", nil, d.now)
+				d.now = d.now.Add(ttl)
+				d.ask(true)
+				d.answer(by("two", granted(8)))
+				out := d.m.take()
+				Expect(out.spawns).To(HaveLen(1))
+				d.end(out.spawns[0].id, leaseholder.Ended{Released: true})
+			}
+		})
+
+		It("takes what it has just lost, whoever tells of the restart", func() {
+			d.m.onEvent(redisevents.Gap{Server: "one"}, d.now)
+			id, _ := d.hold(7)
+			d.end(id, leaseholder.Ended{Trusted: d.now})
+			d.ask(true)
+			d.answer(by("two", granted(8)))
+			out := d.m.take()
+			Expect(out.spawns).To(HaveLen(1))
+			Expect(out.renew).To(BeTrue())
+		})
+
+		It("hears nothing of another server in an error, which a demoted one may send", func() {
+			d.m.onEvent(redisevents.Gap{Server: "two"}, d.now)
+			d.ask(true)
+			d.answer(by("one", lease.Outcome{Err: errNoAnswer}))
+			d.ask(true)
+			d.answer(by("two", granted(8)))
+			Expect(d.m.take().spawns).To(HaveLen(1))
+		})
+
 		It("does not count as its own what another has had since", func() {
 			id, _ := d.hold(7)
 			d.end(id, leaseholder.Ended{Trusted: d.now})
