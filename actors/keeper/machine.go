@@ -187,7 +187,9 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, sent, now time.Time) {
 		m.putOff(o, e)
 		return
 	}
-	if o.Fresh && m.forgotten(o.Session, sent, now) {
+	// One that is ours already may have been fresh when a claim got it that had no answer.
+	unsure := o.Fresh || o.Already && o.Server == ""
+	if unsure && m.forgotten(o.Session, sent, now) {
 		m.others.forget(o.Session)
 		m.barred.keep(o.Session, mark{until: now.Add(m.ttl)}, now)
 		m.putOff(o, e)
@@ -383,7 +385,7 @@ func (m *machine) onGap(g redisevents.Gap, now time.Time) {
 	}
 }
 
-// forgotten reports whether a session without a counter, claimed at sent, is one that
+// forgotten reports whether a session that may have no counter, claimed at sent, is one that
 // another had a while ago: a claim can be quicker than the news that Redis forgot.
 func (m *machine) forgotten(session string, sent, now time.Time) bool {
 	other := m.others.get(session, now)

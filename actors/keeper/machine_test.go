@@ -374,6 +374,33 @@ var _ = Describe("a keeper's machine", func() {
 			Expect(d.m.take().spawns).To(HaveLen(1))
 		})
 
+		// The answer that would have told was lost.
+		It("hands back what another had where a claim without an answer was granted by who knows which server", func() {
+			for _, server := range []string{"", "one"} {
+				d = newDesk()
+				d.ask(true)
+				d.answer(by(server, other(time.Second)))
+				d.ask(true)
+				d.answer(lease.Outcome{Err: errNoAnswer})
+				o := by(server, granted(7))
+				o.Already = true
+				got := d.ask(true)
+				d.answer(o)
+				out := d.m.take()
+				if server != "" { // it would have told by its name
+					Expect(out.spawns).To(HaveLen(1))
+					continue
+				}
+				Expect(*got).To(Equal([]Taken{{Err: ErrHeldOff}}))
+				Expect(out.back).To(Equal(release(7, false)), "another may have given it back")
+				d.m.onBack("s", nil, d.now)
+				d.now = d.now.Add(ttl - 1)
+				Expect(*d.ask(true)).To(Equal([]Taken{{Err: ErrHeldOff}}))
+				d.now = d.now.Add(1)
+				d.hold(8)
+			}
+		})
+
 		It("takes what another had once it has held off", func() {
 			d.ask(true)
 			d.answer(other(time.Second))
