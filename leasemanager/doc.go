@@ -76,11 +76,21 @@
 // An error of TryAcquire means "unknown", not "free": if Redis carried the claim out
 // all the same, the next call finds the lease ours, or it runs out. After Redis was
 // restarted or replaced nothing is taken for one TTL ([ErrHeldOff]): others may not
-// have noticed yet that their leases have gone.
+// have noticed yet that their leases have gone. The answer to a claim names the
+// server, so that no claim is quicker than the news. Only what this member has just
+// lost it may take again at once: within the margin ([Config.Margin]) of the end of
+// trust, also if Callbacks.Lost takes longer to return.
 //
 // # Not promised
 //
 // What the whole fleet does not promise either: see docs/protocol.md. By hand there is
 // no check in Redis before each round of work: somebody who deletes a lease key is
 // noticed by the event, or by the next renewal.
+//
+// Where Redis loses acknowledged leases, two members can have one for up to a TTL if the
+// second did not know that it was another server: since it was started afterwards;
+// since nobody restarted Redis (FLUSHALL); since INFO is forbidden; or, on a Redis
+// cluster, whose answers do not name the server, since it claimed in the second or two
+// before a look at the topology and the subscription told it. A holder whose document
+// asks for a longer lease_ttl than the members' can trust it for that long, too.
 package leasemanager

@@ -17,13 +17,20 @@
 //   - A lease whose release had no answer is never taken up again under its token:
 //     Redis may still carry the release out.
 //   - After Redis was restarted or replaced, only what this keeper has just lost is
-//     claimed for one TTL: others may not know yet that theirs have gone.
+//     taken for one TTL: others may not know yet that theirs have gone. It hears of that
+//     by a Gap, or by the name of the server in the answer to a claim, whichever comes
+//     first; what it had claimed before is handed back. Just lost is what nobody else
+//     can have had since: for a margin from the end of trust.
 //   - While it drains nothing is claimed.
 //
 // # Not promised
 //
 // That a claim without an answer left nothing in Redis: the lease then runs out, or
 // the next request finds it.
+//
+// That a keeper knows what Redis forgot before it first heard of a server, or from a
+// server that does not say who it is (a cluster's answers do not, nor any where INFO is
+// forbidden) before the Gap, which without INFO never says it.
 //
 // # On failure
 //
