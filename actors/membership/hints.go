@@ -35,7 +35,7 @@ func (m *machine) onEvent(event redisevents.Event, now time.Time) {
 // onGap looks at everything.
 func (m *machine) onGap(g redisevents.Gap, now time.Time) {
 	m.out.list, m.out.scan = true, true
-	if g.Server != "" {
+	if g.Server != "" && (g.Restarted || m.server == "") { // else it is news that an answer tells
 		m.server = g.Server
 	}
 	if g.Restarted {

@@ -71,6 +71,18 @@ var _ = Describe("a node after Redis was started anew", func() {
 		}
 	})
 
+	// Events may begin later than claims, on another server than answered those.
+	It("hears of another server by an answer also after the first events came from it", func() {
+		d := ready(nil, ids(2))
+		d.answer(lease.Outcome{Session: "s1", Holder: peer, Remaining: time.Minute, Server: "one"})
+		d.heldBy("s0", peer, time.Second)
+		d.event(redisevents.Gap{Server: "two"})
+		d.sleep(1001 * time.Millisecond)
+		d.take()
+		d.answer(lease.Outcome{Session: "s0", Granted: true, Holder: self, Token: 9, Server: "two"})
+		Expect(d.take().spawns[0].cfg.HeldOff).To(Equal(ttl))
+	})
+
 	It("lets a poll end also where the events told of it while a claim was on its way", func() {
 		d := ready(nil, ids(1))
 		d.heldBy("s0", peer, time.Second)
