@@ -110,7 +110,7 @@ func (l *ledger) awaited(g *grant, at time.Time) bool {
 }
 
 // rhythm checks that each poll that was due since a moment came, in time, and no
-// other.
+// other. What fell due before was due then.
 func (j *judge) rhythm(l *ledger, d sessionDoc, since time.Time, late time.Duration) {
 	now := j.now()
 	if len(l.polls) == 0 {
@@ -125,14 +125,14 @@ func (j *judge) rhythm(l *ledger, d sessionDoc, since time.Time, late time.Durat
 		if at := j.stillborn(l, p.Over); !at.IsZero() {
 			high = later(high, at.Add(d.interval+d.interval/50))
 		}
-		high = high.Add(late)
+		high = later(high, since).Add(late)
 		switch {
 		case i+1 == len(l.polls):
-			if high.Before(now) && !high.Before(since) || high.Before(since) {
+			if high.Before(now) {
 				j.convict(l, "liveness", "the next poll was due at %s", clock(high.Add(-late)))
 			}
 		case l.polls[i+1].Start.Before(since):
-		case l.polls[i+1].Start.After(high) && high.After(since):
+		case l.polls[i+1].Start.After(high):
 			j.convict(l, "rhythm", "a poll at %s was due at %s", clock(l.polls[i+1].Start), clock(high.Add(-late)))
 		case l.polls[i+1].Start.Before(low):
 			j.convict(l, "rhythm", "a poll at %s was due not before %s", clock(l.polls[i+1].Start), clock(low))

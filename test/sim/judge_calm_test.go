@@ -129,6 +129,12 @@ func TestCalms(t *testing.T) {
 			extra.Start, extra.Over = extra.Start.Add(5*time.Second), extra.Over.Add(5*time.Second)
 			*p = append((*p)[:3:3], append([]*nodetest.Poll{&extra}, (*p)[3:]...)...)
 		}},
+		"a session polled only at the end": {"rhythm", func(s *stage) {
+			p := s.polls("s1")
+			move(s, "s1", 0, -time.Minute)
+			last := &nodetest.Poll{Session: "s1", Instance: stageOwner(1), Token: 100, Start: s.clock.Add(-time.Millisecond)}
+			*p = append((*p)[:1:1], last)
+		}},
 		"a late poll":                 {"rhythm", func(s *stage) { move(s, "s1", 3, 500*time.Millisecond) }},
 		"a poll a little late":        {"", func(s *stage) { move(s, "s1", 3, 300*time.Millisecond) }},
 		"a poll as late as an answer": {"", func(s *stage) { s.slowReply = 100 * time.Millisecond; move(s, "s1", 3, 450*time.Millisecond) }},
