@@ -87,8 +87,9 @@ func (s settings) marginOf(ttl time.Duration) time.Duration {
 
 // facts are what the judge asks about the world, on the goroutine of the engine.
 type facts interface {
-	// still reports whether the process stood still, or was dead, at a moment.
-	still(instance string, at time.Time) bool
+	// thaw returns when a process that stood still at a moment, or was dead, went on: zero
+	// where it did not stand still, never where it has not gone on.
+	thaw(instance string, at time.Time) time.Time
 	// nameless reports whether a server that took the place of another at a moment may
 	// not have been asked which it is.
 	nameless(at time.Time) bool

@@ -89,6 +89,9 @@ func (s *stage) leave(name string) {
 	s.nodes, s.beats = nodes, nodes
 }
 
+// die has a node be dead from the beginning.
+func (s *stage) die(name string) { s.frozen[name] = []stand{{}} }
+
 func (s *stage) died() {
 	s.become("kill", "c", map[string]string{"s2": "a", "s5": "b"})
 	s.leave("c")
@@ -116,13 +119,14 @@ func TestCalms(t *testing.T) {
 			p := s.polls("s1")
 			*p = append((*p)[:2:2], (*p)[3:]...)
 		}},
-		"a slot that died with its node":        {"", func(s *stage) { stillborn(s); s.frozen["z"] = true }},
+		"a slot that died with its node":        {"", func(s *stage) { stillborn(s); s.die("z") }},
 		"a slot that a node began and left out": {"rhythm", stillborn},
 		"a slot of a task that died with its node": {"rhythm", func(s *stage) {
 			stillborn(s)
-			s.frozen["z"], s.tasks["s1"] = true, true
+			s.die("z")
+			s.tasks["s1"] = true
 		}},
-		"a slot after one that died with its node": {"rhythm", func(s *stage) { stillborn(s); s.frozen["z"] = true; drop(s, 2) }},
+		"a slot after one that died with its node": {"rhythm", func(s *stage) { stillborn(s); s.die("z"); drop(s, 2) }},
 		"a poll too many": {"rhythm", func(s *stage) {
 			p := s.polls("s1")
 			extra := *(*p)[2]

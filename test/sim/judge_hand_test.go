@@ -23,7 +23,7 @@ type hand struct {
 	node   *server.Peer
 	engine *server.Peer
 	lua    *server.Peer
-	frozen map[string]bool
+	frozen map[string][]stand
 	// anonymous has servers that don't say which they are.
 	anonymous bool
 	tasks     map[string]bool
@@ -44,7 +44,7 @@ func newHand(t *testing.T) *hand {
 	}
 	h := &hand{
 		clock: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), node: peer(""), engine: peer(nodetest.OwnClient), lua: peer(""),
-		frozen: map[string]bool{}, tasks: map[string]bool{},
+		frozen: map[string][]stand{}, tasks: map[string]bool{},
 	}
 	set := settings{ttl: handTTL, margin: handMargin, longest: 10 * time.Second}
 	h.judge = newJudge(set, h, func() time.Time { return h.clock }, func(p *server.Peer) bool { return p == h.lua })
@@ -56,7 +56,29 @@ func newHand(t *testing.T) *hand {
 
 func (h *hand) nameless(time.Time) bool { return h.anonymous }
 
-func (h *hand) still(instance string, _ time.Time) bool { return h.frozen[instance] }
+// stand is how long a process stood still; to is zero while it does, or is dead.
+type stand struct{ from, to time.Time }
+
+func (h *hand) freeze(instance string) {
+	h.frozen[instance] = append(h.frozen[instance], stand{from: h.clock})
+}
+
+func (h *hand) wake(instance string) {
+	h.frozen[instance][len(h.frozen[instance])-1].to = h.clock
+}
+
+func (h *hand) thaw(instance string, at time.Time) time.Time {
+	for _, s := range h.frozen[instance] {
+		switch {
+		case at.Before(s.from):
+		case s.to.IsZero():
+			return never
+		case !at.After(s.to):
+			return s.to
+		}
+	}
+	return time.Time{}
+}
 
 func (h *hand) task(session string) (ever, always bool) { return h.tasks[session], h.tasks[session] }
 

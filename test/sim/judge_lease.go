@@ -138,7 +138,7 @@ func (j *judge) released(l *ledger, key string) {
 		if f.grant == g && !j.running.forced(key) {
 			p := f.Poll
 			j.doubt(l, func() (string, bool) {
-				return "a process stood still", j.facts.still(p.Instance, now)
+				return "a process stood still", j.still(p.Instance, now)
 			}, "release", "before the poll of %s has ended", g.holder)
 		}
 	}

@@ -58,7 +58,7 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 			trust = j.trust(f.grant)
 		}
 		j.doubt(l, func() (string, bool) {
-			if !trust.After(now) && j.facts.still(by, trust) && j.facts.still(by, now) {
+			if !trust.After(now) && j.stood(by, trust, now) {
 				return "a process stood still", true
 			}
 			if newborn {
@@ -117,8 +117,26 @@ func (j *judge) outlived(l *ledger, p *nodetest.Poll, trust time.Time) {
 	if !p.Over.After(trust) {
 		return
 	}
-	by := p.Instance
+	by, over := p.Instance, p.Over
 	j.doubt(l, func() (string, bool) {
-		return "a process stood still", j.facts.still(by, trust)
+		return "a process stood still", j.stood(by, trust, over)
 	}, "fail closed", "the poll of %s ends %s after it has to", by, p.Over.Sub(trust))
+}
+
+// prompt is how long after a thaw a process may take to give up what was overdue.
+const prompt = 10 * time.Millisecond
+
+// never is the thaw of a process that is dead, or has not gone on yet.
+var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// still reports whether a process stood still, or was dead, at a moment.
+func (j *judge) still(instance string, at time.Time) bool {
+	return !j.facts.thaw(instance, at).IsZero()
+}
+
+// stood reports whether a process stood still, or was dead, from a moment on without a
+// break until another.
+func (j *judge) stood(instance string, from, to time.Time) bool {
+	thaw := j.facts.thaw(instance, from)
+	return !thaw.IsZero() && !to.After(thaw.Add(prompt))
 }

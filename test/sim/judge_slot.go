@@ -56,7 +56,7 @@ func (j *judge) stillborn(l *ledger, after time.Time) (at time.Time) {
 		if s.used || s.by == "" || s.seen.Before(after) || s.seen.After(until) {
 			continue
 		}
-		if j.facts.still(s.by, s.seen) || j.facts.still(s.by, until) {
+		if j.still(s.by, s.seen) || j.still(s.by, until) {
 			at = s.seen
 		}
 	}

@@ -12,10 +12,7 @@ import (
 // The judge must convict a history that is wrong, by the check that is meant for it,
 // and acquit the same one without the fault.
 func TestHistories(t *testing.T) {
-	for name, c := range map[string]struct {
-		check string // empty: nothing is wrong
-		play  func(h *hand)
-	}{
+	histories(t, map[string]history{
 		"two polls, a renewal, a move": {"", func(h *hand) {
 			h.whole("s", "a", 100, 1)
 			h.pass(8 * time.Second)
@@ -42,7 +39,7 @@ func TestHistories(t *testing.T) {
 		"a poll beside that of a process that stands still, within its trust": {"two polls at once", func(h *hand) {
 			h.begin("s", "a", 100, 1)
 			h.poll("s", "a", 100)
-			h.frozen["a"] = true
+			h.freeze("a")
 			h.pass(time.Second)
 			h.meddle("DEL", leaseKey("s"))
 			h.take("s", "b")
@@ -52,7 +49,7 @@ func TestHistories(t *testing.T) {
 		"a poll beside that of a process that stands still, after its trust": {"", func(h *hand) {
 			h.begin("s", "a", 100, 1)
 			h.poll("s", "a", 100)
-			h.frozen["a"] = true
+			h.freeze("a")
 			h.pass(handTTL + blur)
 			h.take("s", "b")
 			h.begin("s", "b", 101, 10_001)
@@ -130,7 +127,7 @@ func TestHistories(t *testing.T) {
 		"a poll that outlives its trust, of a process that stood still": {"", func(h *hand) {
 			h.begin("s", "a", 100, 1)
 			p := h.poll("s", "a", 100)
-			h.frozen["a"] = true
+			h.freeze("a")
 			h.pass(handTTL - handMargin + 1)
 			h.end(p)
 		}},
@@ -349,7 +346,18 @@ func TestHistories(t *testing.T) {
 		}},
 		"Redis lost what the engine took":  {"", func(h *hand) { h.meddle("DEL", leaseKey("s")); h.compareOne(h.ledger("s"), truth{token: 100}) }},
 		"Redis has a lease without expiry": {"", func(h *hand) { h.pass(time.Hour); h.compareOne(h.ledger("s"), truth{holder: "a", token: 100}) }},
-	} {
+	})
+}
+
+// history begins with node a, which acquired the lease of session s with token 100.
+type history struct {
+	check string // empty: nothing is wrong
+	play  func(h *hand)
+}
+
+func histories(t *testing.T, all map[string]history) {
+	t.Helper()
+	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
 			h := newHand(t)
 			h.first("s", "a", 100)

@@ -174,17 +174,23 @@ func (b *bailiff) nameless(at time.Time) bool {
 	})
 }
 
-// still implements facts.
-func (b *bailiff) still(instance string, at time.Time) bool {
-	for _, m := range b.w.fleet.Members() {
-		if died := m.Died(); m.Name == instance && !died.IsZero() && !at.Before(died) {
-			return true
-		}
-	}
+// thaw implements facts.
+func (b *bailiff) thaw(instance string, at time.Time) (until time.Time) {
 	for _, a := range b.w.applied {
-		if a.Kind == "freeze" && a.Hit == instance && !at.Before(a.Begun) && (a.Ended.IsZero() || !at.After(a.Ended)) {
-			return true
+		if a.Kind != "freeze" || a.Hit != instance || at.Before(a.Begun) {
+			continue
+		}
+		switch {
+		case a.Ended.IsZero():
+			return never
+		case !at.After(a.Ended):
+			until = later(until, a.Ended)
 		}
 	}
-	return false
+	for _, m := range b.w.fleet.Members() {
+		if died := m.Died(); m.Name == instance && !died.IsZero() && !later(at, until).Before(died) {
+			return never
+		}
+	}
+	return until
 }
