@@ -55,6 +55,19 @@ func TestEachFaultAlone(t *testing.T) {
 	runs.Wait()
 }
 
+// The first thaw would wake it, and the judge would take it to stand still.
+func TestAFreezeOfAFrozenNodeHitsNothing(t *testing.T) {
+	g := NewWithT(t)
+	p := newPool(1, runLimit)
+	defer p.close()
+	s := single(Fault{At: Span(time.Minute), Kind: "freeze", Which: 7, Lasts: Span(2 * time.Second)})
+	second, third := s.Faults[0], s.Faults[0]
+	second.At += Span(time.Second)
+	third.At += Span(3 * time.Second)
+	s.Faults = append(s.Faults, second, third)
+	g.Expect(p.run(job{Scenario: s}).Faults).To(HaveKeyWithValue("freeze", 2))
+}
+
 func TestAWorkerThatCrashesIsAViolationOfItsScenario(t *testing.T) {
 	g := NewWithT(t)
 	p := newPool(1, runLimit)

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"leasehold/internal/nodetest"
@@ -34,7 +35,7 @@ func nodeKinds() []kind {
 		{"drain", 3, replaced, going(func(w *world, m *nodetest.Member) { w.drain(m) })},
 		{"freeze", 4, nil, func(w *world, f Fault) (string, func()) {
 			m := w.node(f)
-			if m == nil {
+			if m == nil || w.frozen(m) { // one thaw is enough to wake it
 				return "", nil
 			}
 			m.Freeze()
@@ -61,6 +62,13 @@ func nodeKinds() []kind {
 			return m.Name, func() { m.JumpWall(-f.By.D()) }
 		}},
 	}
+}
+
+// frozen reports whether a node stands still.
+func (w *world) frozen(m *nodetest.Member) bool {
+	return slices.ContainsFunc(w.applied, func(a applied) bool {
+		return a.Kind == "freeze" && a.Hit == m.Name && a.Ended.IsZero()
+	})
 }
 
 // jump draws a step of the wall clock: small, large, either way.
