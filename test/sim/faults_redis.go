@@ -60,7 +60,9 @@ func comeback(rnd *rand.Rand, _ Timings, f *Fault) { f.Count = rnd.IntN(backs) }
 func (w *world) comeBack(how int) {
 	switch how {
 	case withData:
+		w.intact = true
 		w.fleet.Events.Replace(0, w.fleet.Mini.Reload)
+		w.intact = false
 	case empty:
 		w.fleet.Events.Replace(0, func() { w.fleet.Mini.Replace(nil) })
 	}

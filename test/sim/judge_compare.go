@@ -18,7 +18,7 @@ func (j *judge) compareOne(l *ledger, t truth) {
 	now, g := j.now(), l.current()
 	since := j.since
 	if g != nil {
-		since = g.begun
+		since = g.told()
 	}
 	excused := j.byData(l, since)
 	if l.known && t.token != l.counter {
@@ -53,7 +53,7 @@ func (j *judge) follow(l *ledger, t truth) {
 		g.ended = now
 	case t.holder == "", g != nil && g.holder == t.holder && g.token == t.token:
 	default:
-		copied := grant{holder: t.holder, token: cmp.Or(t.token, unknown), begun: now, extended: now.Add(t.left - j.set.ttl), ttl: j.set.ttl}
+		copied := grant{holder: t.holder, token: cmp.Or(t.token, unknown), begun: now, extended: now.Add(t.left - j.set.ttl), checked: now, ttl: j.set.ttl}
 		if old := l.find(t.holder, t.token); old != nil {
 			copied = *old
 			copied.ended = time.Time{}

@@ -33,7 +33,62 @@ func TestHistoriesWithExcuses(t *testing.T) {
 			h.begin("s", "b", 101, 10_001)
 			h.poll("s", "b", 101)
 		}},
+
+		"a begin for another, long after data was changed": {"begin", func(h *hand) {
+			changedLongAgo(h)
+			h.begin("s", "b", 100, 1)
+		}},
+		"a begin for another, after data was changed": {"", func(h *hand) {
+			h.meddle("PERSIST", leaseKey("s"))
+			h.begin("s", "b", 100, 1)
+		}},
+		"a renewal by another, long after data was changed":   {"renewal", func(h *hand) { changedLongAgo(h); h.renew("s", "b", 100) }},
+		"a renewal that revives, long after data was changed": {"renewal", func(h *hand) { changedLongAgo(h); h.pass(handTTL + blur); h.renew("s", "a", 100) }},
+		"a release of another's, long after data was changed": {"release", func(h *hand) { changedLongAgo(h); h.release("s", "b", 99) }},
+		"Redis has no lease, long after data was changed":     {"judge", func(h *hand) { changedLongAgo(h); h.compareOne(h.ledger("s"), truth{token: 100}) }},
+		"Redis has another holder, long after another change": {"judge", func(h *hand) {
+			changedLongAgo(h)
+			h.compareOne(h.ledger("s"), truth{holder: "b", token: 100, left: handTTL})
+		}},
+		"Redis has another counter, long after another change": {"judge", func(h *hand) {
+			changedLongAgo(h)
+			h.compareOne(h.ledger("s"), truth{holder: "a", token: 99, left: handTTL})
+		}},
+		"a result of another in the stream, long after data was changed": {"fence", func(h *hand) {
+			changedLongAgo(h)
+			h.inner("XADD", stream, "MAXLEN", "~", "10", "*", "session", "s", "token", "100", "event", `{"data":{"holder":"b"}}`)
+		}},
+		"a begin and a renewal by the new token of a lease that was found without its counter": {"", func(h *hand) {
+			h.meddle("DEL", stateKey("s"))
+			h.pass(time.Second)
+			h.run("acquire", "s", "a", "0", ms(handTTL), "")
+			h.inner("PEXPIRE", leaseKey("s"), ms(handTTL))
+			h.inner("HSET", stateKey("s"), "version", "200")
+			h.renew("s", "a", 200)
+			h.begin("s", "a", 200, 1)
+		}},
+
+		"a renewal by another after a restart with all data": {"renewal", func(h *hand) { h.reloaded(); h.renew("s", "b", 100) }},
+		"a poll beside another by a node that was first heard of after a restart with all data": {"two polls at once", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.poll("s", "a", 100)
+			h.reloaded()
+			h.send("SET", "poll:node:b", "1", "PX", "1000")
+			h.run("release", "s", "a", "100", "forced")
+			h.inner("DEL", leaseKey("s"))
+			h.take("s", "b")
+			h.begin("s", "b", 101, 10_001)
+			h.poll("s", "b", 101)
+		}},
 	})
+}
+
+// changedLongAgo has the engine change a lease, which was renewed since.
+func changedLongAgo(h *hand) {
+	h.meddle("PERSIST", leaseKey("s"))
+	h.pass(time.Second)
+	h.renew("s", "a", 100)
+	h.pass(time.Second)
 }
 
 // freezes has a process stand still from a poll's start until its trust is over.

@@ -17,7 +17,7 @@ func (j *judge) acquired(l *ledger, holder, ttl string) {
 		j.doubt(l, j.byData(l, g.extended), "stolen", "%s acquired the lease of %s, which had %s left", holder, g.holder, g.until().Sub(now))
 	}
 	j.churned(l)
-	l.grants = append(l.grants, &grant{holder: holder, begun: now, extended: now, ttl: millis(ttl)})
+	l.grants = append(l.grants, &grant{holder: holder, begun: now, extended: now, checked: now, ttl: millis(ttl)})
 	j.saw(l, "acquired by", holder, 0)
 }
 
@@ -74,11 +74,7 @@ func (j *judge) renumbered(l *ledger, value string) {
 		return
 	}
 	if l.known && n != l.counter+1 {
-		since := l.meddle
-		if g := l.current(); g != nil && g.begun.After(since) {
-			since = g.begun
-		}
-		j.doubt(l, j.byData(l, since), "token", "set to %d although the counter was %d", n, l.counter)
+		j.doubt(l, j.byData(l, j.told(l.current())), "token", "set to %d although the counter was %d", n, l.counter)
 	}
 	l.counter, l.known = n, true
 	j.number(l, n)
@@ -97,10 +93,10 @@ func (j *judge) number(l *ledger, token int64) {
 		j.convict(l, "token", "%d without an acquisition", token)
 		return
 	case g.token == 0 || g.token == unknown:
-		g.token = token
+		g.token, g.checked = token, now
 	default: // the holder found its lease, and no counter
 		next := *g
-		next.token, next.begun = token, now
+		next.token, next.begun, next.checked = token, now, now
 		l.grants = append(l.grants, &next)
 	}
 	j.saw(l, "token for", l.current().holder, token)
@@ -115,9 +111,11 @@ func (j *judge) renewed(l *ledger, key, ttl string) {
 		return
 	}
 	if !g.alive(now) {
-		j.doubt(l, j.byData(l, g.begun), "renewal", "of the lease of %s, which has ended", g.holder)
+		j.doubt(l, j.byData(l, g.told()), "renewal", "of the lease of %s, which has ended", g.holder)
 	}
-	j.owned(l, key, "renewal")
+	if j.owned(l, key, "renewal") && j.running.name == "renew" { // acquire asks for no token
+		g.checked = now
+	}
 	g.extended, g.ttl, g.ended = now, millis(ttl), time.Time{}
 	j.saw(l, "renewed for", g.holder, g.token)
 }
@@ -145,15 +143,17 @@ func (j *judge) released(l *ledger, key string) {
 	g.ended = now
 }
 
-// owned checks that the script that runs was called by the lease's holder.
-func (j *judge) owned(l *ledger, key, check string) {
+// owned checks that the script that runs was called by the lease's holder, and says so.
+func (j *judge) owned(l *ledger, key, check string) bool {
 	g := l.current()
 	callers := j.running.callers(key)
-	if !slices.ContainsFunc(callers, func(c caller) bool {
+	ok := slices.ContainsFunc(callers, func(c caller) bool {
 		return c.holder == g.holder && (g.token == unknown || c.token == "" || c.token == strconv.FormatInt(g.token, 10))
-	}) {
-		j.doubt(l, j.byData(l, g.begun), check, "%v changes the lease of %s (token %d)", callers, g.holder, g.token)
+	})
+	if !ok {
+		j.doubt(l, j.byData(l, g.told()), check, "%v changes the lease of %s (token %d)", callers, g.holder, g.token)
 	}
+	return ok
 }
 
 // began books a start that begin recorded.
@@ -167,11 +167,9 @@ func (j *judge) began(l *ledger, f map[string]string) {
 	}
 	j.saw(l, "begin for slot", f["slot"], token)
 	if holder := j.running.caller(0).holder; g == nil || g.token != token || g.holder != holder || !g.alive(now) {
-		since := now
-		if g != nil {
-			since = g.begun
-		}
-		j.doubt(l, j.byData(l, since), "begin", "passed with token %d, which is not that of the lease", token)
+		j.doubt(l, j.byData(l, j.told(g)), "begin", "passed with token %d, which is not that of the lease", token)
+	} else {
+		g.checked = now
 	}
 	at, _ := strconv.ParseInt(f["last"], 10, 64)
 	if slot, _ := strconv.ParseInt(f["slot"], 10, 64); slot > at {
@@ -213,12 +211,17 @@ func (j *judge) resulted(session, token, holder string) {
 	l, now := j.ledger(session), j.now()
 	g := l.current()
 	if g == nil || strconv.FormatInt(g.token, 10) != token || g.holder != holder || !g.alive(now) {
-		since := now
-		if g != nil {
-			since = g.begun
-		}
-		j.doubt(l, j.byData(l, since), "fence", "a result of %s with token %s is in the stream", holder, token)
+		j.doubt(l, j.byData(l, j.told(g)), "fence", "a result of %s with token %s is in the stream", holder, token)
 	}
+}
+
+// told is since when a change of data explains that a grant is not what there is. Where
+// there is none, nothing before now does.
+func (j *judge) told(g *grant) time.Time {
+	if g == nil {
+		return j.now()
+	}
+	return g.told()
 }
 
 // byData explains by keys that were changed since from by something else than nodes.

@@ -37,12 +37,22 @@ type grant struct {
 	token    int64 // zero until the counter was raised
 	begun    time.Time
 	extended time.Time // the last acquire or renew that reached Redis
+	checked  time.Time // when a script last found this holder and token in Redis
 	ttl      time.Duration
 	ended    time.Time // zero: not by a command of a node
 }
 
 // until is when Redis ends it.
 func (g *grant) until() time.Time { return g.extended.Add(g.ttl) }
+
+// told is when Redis last said all of it: what was changed before that explains nothing
+// that is found later.
+func (g *grant) told() time.Time {
+	if g.checked.Before(g.extended) {
+		return g.checked
+	}
+	return g.extended
+}
 
 // trust is when nobody may rely on it any more.
 func (j *judge) trust(g *grant) time.Time { return g.until().Add(-j.set.marginOf(g.ttl)) }

@@ -144,6 +144,13 @@ func (j *judge) forget() {
 	}
 }
 
+// reloaded books that another server took the place of this one, with the same data.
+func (j *judge) reloaded() {
+	for _, l := range j.sessions {
+		j.saw(l, "another server has the same data", "", 0)
+	}
+}
+
 // allowed are the commands that a node sends outside of scripts, besides those that
 // write its heartbeat.
 var allowed = map[string]bool{

@@ -122,9 +122,15 @@ func (b *bailiff) leases() map[string]string {
 // under way.
 func (b *bailiff) compare() { b.each(b.compareOne) }
 
-// replaced has the ledger follow another server's data.
+// replaced has the ledger follow another server's data. One that lost nothing explains
+// nothing.
 func (b *bailiff) replaced() {
 	b.mu.Lock()
+	if b.w.intact {
+		b.reloaded()
+		b.mu.Unlock()
+		return
+	}
 	b.forget()
 	b.mu.Unlock()
 	b.each(b.follow)

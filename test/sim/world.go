@@ -33,6 +33,7 @@ type world struct {
 
 	applied []applied // the faults that hit something, in order
 	counts  map[string]int
+	intact  bool // the server that takes another's place now has lost nothing
 
 	refusing atomic.Pointer[refusal] // what the server refuses now
 	wrote    bool                    // the script that runs; the server's alone
