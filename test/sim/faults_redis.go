@@ -12,6 +12,8 @@ const (
 	withData
 	empty
 	backs
+
+	replica // of a fail-over, which is drawn apart
 )
 
 // redisKinds are troubles of the server.
@@ -58,11 +60,10 @@ func comeback(rnd *rand.Rand, _ Timings, f *Fault) { f.Count = rnd.IntN(backs) }
 
 // comeBack has another server process answer, where how says so.
 func (w *world) comeBack(how int) {
+	w.back = how
 	switch how {
 	case withData:
-		w.intact = true
 		w.fleet.Events.Replace(0, w.fleet.Mini.Reload)
-		w.intact = false
 	case empty:
 		w.fleet.Events.Replace(0, func() { w.fleet.Mini.Replace(nil) })
 	}
@@ -82,6 +83,7 @@ const replicaUptime = 24 * time.Hour
 func failover(w *world, _ Fault) (string, func()) {
 	s := w.fleet.Mini.Snapshot()
 	return "redis", func() {
+		w.back = replica
 		w.fleet.Events.Replace(replicaUptime, func() { w.fleet.Mini.Replace(s) })
 		w.restore()
 	}

@@ -30,7 +30,8 @@ import (
 // Two requests at once are a violation also after a restart of Redis that forgot
 // everything, since nodes can see that and hold off. What nobody can see explains a
 // request beside one that was in flight already: a flush, a state that was deleted
-// (begin can't know of the poll then), and a Redis that lost acknowledged writes.
+// (begin can't know of the poll then), and a Redis that lost acknowledged writes of the
+// session. It does no longer once a renewal has told Redis again of the poll in flight.
 //
 // Faults that change data (deleted keys, a Redis that restarts empty) explain why a
 // poll that was begun under a lease finds it gone. They never explain a poll without
@@ -56,7 +57,6 @@ type judge struct {
 	emptied  []time.Time // when another server took the place of this one
 	// born is when Redis first took a heartbeat of an instance: before, it knew nothing.
 	born    map[string]time.Time
-	rewound time.Time // when Redis last lost writes that it had acknowledged
 	flushed time.Time // when somebody last removed all data, which nobody is told of
 	fault   error
 

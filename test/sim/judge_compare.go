@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -10,6 +11,10 @@ type truth struct {
 	holder string
 	token  int64
 	left   time.Duration // of the lease; zero: it has no expiry
+	busy   int64         // the token of the poll that is marked
+	last   string        // the last start that begin recorded
+	// replica says that this server took over, from one whose last writes it may not have.
+	replica bool
 }
 
 // compareOne checks that the ledger knows what Redis has: the judge of the judge. It
@@ -44,9 +49,11 @@ func (j *judge) compareOne(l *ledger, t truth) {
 func (j *judge) follow(l *ledger, t truth) {
 	now, g := j.now(), l.current()
 	l.counter, l.known = t.token, t.token != 0
-	if t.token != 0 && t.token < l.high {
-		l.high = t.token
-		j.rewound = now
+	if (t.token != 0 || t.replica) && (t.token < l.high || l.hidden(t)) { // else all is gone, as nodes can see
+		l.rewound = now
+	}
+	if t.token != 0 {
+		l.high = min(l.high, t.token)
 	}
 	switch {
 	case t.holder == "" && g != nil && g.ended.IsZero():
@@ -62,4 +69,12 @@ func (j *judge) follow(l *ledger, t truth) {
 		l.grants = append(l.grants, &copied)
 		j.saw(l, "another server has the lease of", t.holder, t.token)
 	}
+}
+
+// hidden reports whether a poll is in flight of which Redis knows nothing.
+func (l *ledger) hidden(t truth) bool {
+	return slices.ContainsFunc(l.flying, func(f *flight) bool {
+		token := int64(f.Token)
+		return token == l.start.token && (t.busy != token || t.last != l.start.at)
+	})
 }

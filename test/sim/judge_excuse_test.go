@@ -74,13 +74,62 @@ func TestHistoriesWithExcuses(t *testing.T) {
 			h.poll("s", "a", 100)
 			h.reloaded()
 			h.send("SET", "poll:node:b", "1", "PX", "1000")
-			h.run("release", "s", "a", "100", "forced")
-			h.inner("DEL", leaseKey("s"))
-			h.take("s", "b")
-			h.begin("s", "b", 101, 10_001)
-			h.poll("s", "b", 101)
+			beside(h)
+		}},
+
+		"a poll beside another of which a server that does not say which it is knew nothing": {"", func(h *hand) {
+			unmarked(h, func() { h.renew("s", "a", 100) })
+		}},
+		"a poll beside another of which such a server was told by a renewal": {"two polls at once", func(h *hand) {
+			unmarked(h, func() { h.renewBusy("s", "a", 100, time.Minute) })
+		}},
+		"a poll beside another for which such a server was told to wait less long": {"", func(h *hand) {
+			unmarked(h, func() { h.renewBusy("s", "a", 100, time.Second); h.pass(2 * time.Second) })
+		}},
+		"a poll beside another after its start was lost": {"", func(h *hand) { lossOf(h, truth{token: 100, last: "1"}, truth{token: 100}) }},
+		"a poll beside another after a fail-over that lost another session's": {"two polls at once", func(h *hand) {
+			lossOf(h, truth{token: 100, busy: 100, last: ms(time.Duration(h.clock.UnixNano()))}, truth{token: 99})
+		}},
+		"a poll beside another after a fail-over to a server that never had the session": {"", func(h *hand) {
+			lossOf(h, truth{replica: true}, truth{replica: true})
 		}},
 	})
+}
+
+// unmarked has a node poll beside another, of whose poll another server was told in
+// between, or not.
+func unmarked(h *hand, tell func()) {
+	h.anonymous = true
+	h.begin("s", "a", 100, 1)
+	h.poll("s", "a", 100)
+	h.pass(time.Second)
+	h.another(truth{holder: "a", token: 100, left: handTTL})
+	h.pass(time.Second)
+	tell()
+	beside(h)
+}
+
+// lossOf has a node poll beside another after a fail-over, and what was left then of the
+// session and of another one.
+func lossOf(h *hand, of, other truth) {
+	h.first("t", "a", 100)
+	h.begin("s", "a", 100, 1)
+	h.poll("s", "a", 100)
+	h.pass(time.Second)
+	h.another(of)
+	h.follow(h.ledger("t"), other)
+	h.first("s", "b", 200)
+	h.begin("s", "b", 200, 0)
+	h.poll("s", "b", 200)
+}
+
+// beside has a node get the lease that somebody else ends, and poll.
+func beside(h *hand) {
+	h.run("release", "s", "a", "100", "forced")
+	h.inner("DEL", leaseKey("s"))
+	h.take("s", "b")
+	h.begin("s", "b", 101, 10_001)
+	h.poll("s", "b", 101)
 }
 
 // changedLongAgo has the engine change a lease, which was renewed since.

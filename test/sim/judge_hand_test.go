@@ -116,8 +116,11 @@ func (h *hand) first(id, holder string, token int64) {
 	h.inner("HSET", stateKey(id), "version", text(token))
 }
 
-func (h *hand) renew(id, holder string, token int64) {
-	h.run("renew", id, "0", holder, text(token), ms(handTTL), "", "0")
+func (h *hand) renew(id, holder string, token int64) { h.renewBusy(id, holder, token, 0) }
+
+// renewBusy renews, and says how long the poll in flight may still last.
+func (h *hand) renewBusy(id, holder string, token int64, left time.Duration) {
+	h.run("renew", id, "0", holder, text(token), ms(handTTL), "", ms(left))
 	h.inner("PEXPIRE", leaseKey(id), ms(handTTL))
 }
 

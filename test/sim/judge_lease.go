@@ -113,8 +113,11 @@ func (j *judge) renewed(l *ledger, key, ttl string) {
 	if !g.alive(now) {
 		j.doubt(l, j.byData(l, g.told()), "renewal", "of the lease of %s, which has ended", g.holder)
 	}
-	if j.owned(l, key, "renewal") && j.running.name == "renew" { // acquire asks for no token
+	if by, ok := j.owned(l, key, "renewal"); ok && j.running.name == "renew" { // acquire asks for no token
 		g.checked = now
+		if left := millis(by.busy); left > 0 {
+			g.marked, g.covered = now, now.Add(left)
+		}
 	}
 	g.extended, g.ttl, g.ended = now, millis(ttl), time.Time{}
 	j.saw(l, "renewed for", g.holder, g.token)
@@ -143,17 +146,19 @@ func (j *judge) released(l *ledger, key string) {
 	g.ended = now
 }
 
-// owned checks that the script that runs was called by the lease's holder, and says so.
-func (j *judge) owned(l *ledger, key, check string) bool {
+// owned checks that the script that runs was called by the lease's holder, and returns
+// the call.
+func (j *judge) owned(l *ledger, key, check string) (by caller, ok bool) {
 	g := l.current()
 	callers := j.running.callers(key)
-	ok := slices.ContainsFunc(callers, func(c caller) bool {
+	i := slices.IndexFunc(callers, func(c caller) bool {
 		return c.holder == g.holder && (g.token == unknown || c.token == "" || c.token == strconv.FormatInt(g.token, 10))
 	})
-	if !ok {
+	if i < 0 {
 		j.doubt(l, j.byData(l, g.told()), check, "%v changes the lease of %s (token %d)", callers, g.holder, g.token)
+		return caller{}, false
 	}
-	return ok
+	return callers[i], true
 }
 
 // began books a start that begin recorded.

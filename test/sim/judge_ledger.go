@@ -26,6 +26,8 @@ type ledger struct {
 	polls  []*nodetest.Poll // begun since the last watch began
 	meddle time.Time        // when its keys were last changed by something else than nodes
 	erased time.Time        // when its state was
+	// rewound is when Redis last lost writes of it that it had acknowledged.
+	rewound time.Time
 
 	seen  [16]sight
 	sight int
@@ -40,6 +42,8 @@ type grant struct {
 	checked  time.Time // when a script last found this holder and token in Redis
 	ttl      time.Duration
 	ended    time.Time // zero: not by a command of a node
+	// A renewal told Redis last at marked that a poll is in flight, until covered at most.
+	marked, covered time.Time
 }
 
 // until is when Redis ends it.
@@ -83,6 +87,15 @@ type start struct {
 type flight struct {
 	*nodetest.Poll
 	grant *grant
+}
+
+// told is when Redis was last told that the poll is in flight, and is still at a moment:
+// by begin, or by a renewal.
+func (f *flight) told(at time.Time) time.Time {
+	if g := f.grant; g != nil && g.marked.After(f.Start) && !at.After(g.covered) {
+		return g.marked
+	}
+	return f.Start
 }
 
 // repoint has the polls in flight under a grant go by the one that goes on from it.

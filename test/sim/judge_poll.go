@@ -50,10 +50,10 @@ func (j *judge) trusted(l *ledger, p *nodetest.Poll, g *grant) {
 func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 	now := p.Start
 	for _, f := range l.flying {
-		from, by := f.Start, f.Instance
+		from, by := f.told(now), f.Instance
 		lost, nameless := j.unseen(l, from), j.nameless(from)
 		newborn := j.bornAfter(p.Instance, from)
-		trust := from
+		trust := f.Start
 		if f.grant != nil {
 			trust = j.trust(f.grant)
 		}
@@ -68,7 +68,7 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 				return "another Redis, that did not say so", true
 			}
 			return "Redis forgot, and gave no sign", lost
-		}, "two polls at once", "%s (token %d) begins, that of %s (token %d) goes on since %s", p.Instance, p.Token, by, f.Token, now.Sub(from))
+		}, "two polls at once", "%s (token %d) begins, that of %s (token %d) goes on since %s", p.Instance, p.Token, by, f.Token, now.Sub(f.Start))
 	}
 }
 
@@ -87,7 +87,7 @@ func (j *judge) nameless(from time.Time) bool {
 // unseen reports whether Redis lost, since from, what would have told the fleet of a
 // poll in flight, in a way that nobody can see.
 func (j *judge) unseen(l *ledger, from time.Time) bool {
-	return !j.rewound.Before(from) || !j.flushed.Before(from) || !l.erased.Before(from)
+	return !l.rewound.Before(from) || !j.flushed.Before(from) || !l.erased.Before(from)
 }
 
 // Over implements nodetest.Observer.

@@ -33,7 +33,11 @@ type script struct {
 }
 
 // caller is who calls a script for a lease, and with which token.
-type caller struct{ holder, token string }
+type caller struct {
+	holder, token string
+	// busy is how long its poll in flight may still last, in ms, of a renewal.
+	busy string
+}
 
 // forced reports whether somebody else than its holder has a lease released.
 func (s script) forced(key string) bool {
@@ -67,13 +71,13 @@ func (s script) caller(i int) caller {
 	}
 	switch s.name {
 	case "acquire":
-		return caller{at(0), ""}
+		return caller{holder: at(0)}
 	case "begin", "finish":
-		return caller{at(0), at(1)}
+		return caller{holder: at(0), token: at(1)}
 	case "renew":
-		return caller{at(5*i + 1), at(5*i + 2)}
+		return caller{at(5*i + 1), at(5*i + 2), at(5*i + 5)}
 	case "release":
-		return caller{at(3 * i), at(3*i + 1)}
+		return caller{holder: at(3 * i), token: at(3*i + 1)}
 	default:
 		return caller{}
 	}

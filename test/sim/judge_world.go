@@ -126,14 +126,17 @@ func (b *bailiff) compare() { b.each(b.compareOne) }
 // nothing.
 func (b *bailiff) replaced() {
 	b.mu.Lock()
-	if b.w.intact {
+	if b.w.back == withData {
 		b.reloaded()
 		b.mu.Unlock()
 		return
 	}
 	b.forget()
 	b.mu.Unlock()
-	b.each(b.follow)
+	b.each(func(l *ledger, t truth) {
+		t.replica = b.w.back == replica
+		b.follow(l, t)
+	})
 }
 
 // each reads what Redis has of each session.
@@ -143,7 +146,8 @@ func (b *bailiff) each(do func(l *ledger, t truth)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, l := range b.sessions {
-		t := truth{}
+		t := truth{last: mini.HGet(b.keys.State(id), "last")}
+		t.busy, _ = strconv.ParseInt(mini.HGet(b.keys.State(id), "busy"), 10, 64)
 		t.holder, _ = mini.Get(b.keys.Lease(id))
 		t.token, _ = strconv.ParseInt(mini.HGet(b.keys.State(id), "version"), 10, 64)
 		t.left = mini.TTL(b.keys.Lease(id))

@@ -33,7 +33,7 @@ type world struct {
 
 	applied []applied // the faults that hit something, in order
 	counts  map[string]int
-	intact  bool // the server that takes another's place now has lost nothing
+	back    int // how the server that took another's place last came back
 
 	refusing atomic.Pointer[refusal] // what the server refuses now
 	wrote    bool                    // the script that runs; the server's alone
