@@ -81,6 +81,7 @@ type outcome struct {
 
 // trial is one run of scenarios, from one first seed on.
 type trial struct {
+	heard  bool   // of a scenario's end
 	caught string // by which check
 	text   string
 	at     time.Duration // of simulated time
@@ -117,7 +118,8 @@ func (o *outcome) try(ctx context.Context, b builder, n int, opt options) {
 	}
 }
 
-// follow runs a binary and reads what it prints.
+// follow runs a binary and reads what it prints. What ends it without a verdict, and is
+// not the judge's doing, is an error: it proves nothing about the mutant.
 func follow(cmd *exec.Cmd) (trial, error) {
 	var t trial
 	var crash strings.Builder
@@ -134,23 +136,33 @@ func follow(cmd *exec.Cmd) (trial, error) {
 	for lines.Scan() {
 		t.read(lines.Text())
 	}
-	if err := cmd.Wait(); err != nil && t.caught == "" {
-		_, why, _ := strings.Cut(crash.String(), "panic: ")
-		t.caught, t.text = crashed(why), crash.String()
+	err = cmd.Wait()
+	if _, why, ok := strings.Cut(crash.String(), "panic: "); ok {
+		t.crashed(why)
+	}
+	switch {
+	case t.caught != "":
+		return t, nil
+	case err != nil:
+		return t, fmt.Errorf("it ended without a verdict: %w\n%.2000s%.2000s", err, t.text, crash.String())
+	case !t.heard:
+		return t, errors.New("it ended without a verdict")
 	}
 	return t, nil
 }
 
-// crashed names the check that brought the process down.
-func crashed(why string) string {
-	check := "crash"
-	if strings.HasPrefix(why, "no end") {
-		check = "no end"
+// crashed takes in why the process came down, if the judge brought it down.
+func (t *trial) crashed(why string) {
+	if t.caught != "" {
+		return
+	}
+	t.text = why
+	if strings.HasPrefix(why, "no end: ") {
+		t.caught = "no end"
 	}
 	if _, first, ok := strings.Cut(why, "first violation: "); ok && !strings.HasPrefix(first, "<nil>") {
-		check, _, _ = strings.Cut(first, ":")
+		t.caught, _, _ = strings.Cut(first, ":")
 	}
-	return check
 }
 
 // mark begins a line that is meant for us.
@@ -160,11 +172,12 @@ func (t *trial) read(line string) {
 	text, ok := strings.CutPrefix(line, mark)
 	var v verdict
 	if !ok || json.Unmarshal([]byte(text), &v) != nil {
-		if why, ok := strings.CutPrefix(line, "panic: "); ok && t.caught == "" {
-			t.caught, t.text = crashed(why), why
+		if why, ok := strings.CutPrefix(line, "panic: "); ok {
+			t.crashed(why)
 		}
 		return
 	}
+	t.heard = true
 	t.at += v.At
 	if v.Violation != "" && t.caught == "" {
 		t.caught, _, _ = strings.Cut(v.Violation, ":")
