@@ -91,6 +91,7 @@ func (j *judge) alive(s scene, d sessionDoc, lives map[string]bool) {
 	if g := l.current(); g != nil && g.begun.After(s.settled) && !d.release && !l.awaited(g, s.settled) {
 		j.convict(l, "liveness", "%s acquired the lease without a cause", g.holder)
 	}
+	j.lost(l, s.settled)
 	if !l.wish.seen.IsZero() && l.wish.seen.Before(s.settled) {
 		j.convict(l, "run now", "asked for at %s, and not begun", clock(l.wish.seen))
 	}
@@ -101,7 +102,7 @@ func (j *judge) alive(s scene, d sessionDoc, lives map[string]bool) {
 	j.rhythm(l, d, s.settled, slack+s.slowReply)
 }
 
-// awaited reports whether a grant follows a poll that was in flight at a moment already:
+// awaited receipts whether a grant follows a poll that was in flight at a moment already:
 // who is to give a lease up waits for its poll's end, and polls may outlast every scan.
 func (l *ledger) awaited(g *grant, at time.Time) bool {
 	return slices.ContainsFunc(l.polls, func(p *nodetest.Poll) bool {
@@ -196,5 +197,6 @@ func (j *judge) watch() {
 			l.polls = append(l.polls[:0:0], l.polls[n-1])
 		}
 		l.spent = nil
+		l.receipts = slices.DeleteFunc(l.receipts, func(r *receipt) bool { return !r.poll.Over.IsZero() })
 	}
 }

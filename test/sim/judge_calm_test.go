@@ -45,6 +45,7 @@ func newStage(t *testing.T) *stage {
 			id := fmt.Sprintf("s%d", i)
 			p := &nodetest.Poll{Session: id, Instance: stageOwner(i), Token: 100, Start: h.clock, Over: h.clock.Add(time.Second), OK: true}
 			h.ledger(id).polls = append(h.ledger(id).polls, p)
+			h.ledger(id).receipts = append(h.ledger(id).receipts, &receipt{poll: p, recorded: true, streamed: true})
 			h.ledger(id).current().extended = h.clock
 		}
 	}
@@ -149,6 +150,30 @@ func TestCalms(t *testing.T) {
 		"a failed poll tried again":   {"", func(s *stage) { fail(s, 9*time.Second) }},
 		"a failed poll tried at once": {"rhythm", func(s *stage) { fail(s, 1100*time.Millisecond) }},
 
+		"a result that was not recorded":         {"result", func(s *stage) { s.ledger("s1").receipts[2].recorded = false }},
+		"a result that is not in the stream":     {"result", func(s *stage) { s.ledger("s1").receipts[2].streamed = false }},
+		"a poll that was canceled has no result": {"", func(s *stage) { *s.ledger("s1").receipts[2] = receipt{poll: (*s.polls("s1"))[2], canceled: true} }},
+		"a process that died has no result": {"", func(s *stage) {
+			s.ledger("s1").receipts[2].recorded = false
+			s.die("b")
+		}},
+		"a result whose session the engine deleted": {"", func(s *stage) {
+			s.ledger("s1").receipts[2].recorded = false
+			s.ledger("s1").meddle = (*s.polls("s1"))[2].Over
+		}},
+		"a result that is on its way": {"", func(s *stage) {
+			s.ledger("s1").receipts[5].recorded = false
+			s.clock = (*s.polls("s1"))[5].Over.Add(patience - 1)
+		}},
+		"a result that is too long on its way": {"result", func(s *stage) {
+			s.ledger("s1").receipts[5].recorded = false
+			s.clock = (*s.polls("s1"))[5].Over.Add(patience)
+		}},
+		"a task's run that was not recorded": {"", func(s *stage) {
+			s.ledger("s1").receipts[2].recorded = false
+			s.tasks["s1"] = true
+		}},
+
 		"a paused session that is left alone": {"", func(s *stage) { pause(s); delete(s.leases, "s1") }},
 		"a paused session that is polled":     {"idle", func(s *stage) { s.docs[1].polled = false; delete(s.leases, "s1") }},
 		"a paused session that is leased":     {"idle", func(s *stage) { pause(s) }},
@@ -194,6 +219,23 @@ func TestCalms(t *testing.T) {
 			s.step()
 			verdict(t, s.err(), c.check)
 		})
+	}
+}
+
+// What Redis and the target show must come together as one receipt.
+func TestReceipts(t *testing.T) {
+	h := newHand(t)
+	h.first("s", "a", 100)
+	h.whole("s", "a", 100, 1)
+	h.pass(9 * time.Second)
+	h.begin("s", "a", 100, 10_001)
+	p := h.poll("s", "a", 100)
+	h.pass(time.Second)
+	h.end(p)
+	for i, want := range []bool{true, false} {
+		if r := h.ledger("s").receipts[i]; r.recorded != want || r.streamed != want {
+			t.Errorf("the receipt of poll %d is %+v", i, r)
+		}
 	}
 }
 

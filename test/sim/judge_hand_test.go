@@ -138,7 +138,7 @@ func (h *hand) begin(id, holder string, token, slot int64) {
 
 func (h *hand) finish(id, holder string, token int64, started time.Time, due int64) {
 	at := text(started.UnixMilli())
-	h.run("finish", id, holder, text(token))
+	h.run("finish", id, holder, text(token), "1000000", text(due), "", "0", "1", "success", "", "200", "1000", "0", at)
 	h.inner("HDEL", stateKey(id), "busy", "busy_until", "busy_max")
 	h.inner("HSET", stateKey(id), "due", text(due))
 	h.inner("HSET", stateKey(id), "failures", "0", "ok", "1", "started", at)

@@ -195,6 +195,9 @@ func (j *judge) began(l *ledger, f map[string]string) {
 // finished books a result that finish recorded in the state.
 func (j *judge) finished(l *ledger, f map[string]string) {
 	now, g := j.now(), l.current()
+	if r := j.reported(l); r != nil {
+		r.recorded = true
+	}
 	switch {
 	case f["started"] != l.start.at:
 		j.doubt(l, j.byData(l, l.start.seen), "fence", "a result of the start at %s was recorded, the last start was at %s", f["started"], l.start.at)
@@ -215,6 +218,9 @@ func (j *judge) finished(l *ledger, f map[string]string) {
 func (j *judge) resulted(session, token, holder string) {
 	l, now := j.ledger(session), j.now()
 	g := l.current()
+	if r := j.reported(l); r != nil {
+		r.streamed = true
+	}
 	if g == nil || strconv.FormatInt(g.token, 10) != token || g.holder != holder || !g.alive(now) {
 		j.doubt(l, j.byData(l, j.told(g)), "fence", "a result of %s with token %s is in the stream", holder, token)
 	}

@@ -24,8 +24,10 @@ type ledger struct {
 	spent  []start // those before that no poll followed, since the last watch began
 	flying []*flight
 	polls  []*nodetest.Poll // begun since the last watch began
-	meddle time.Time        // when its keys were last changed by something else than nodes
-	erased time.Time        // when its state was
+	// receipts are those of the polls that were in flight since the last watch began.
+	receipts []*receipt
+	meddle   time.Time // when its keys were last changed by something else than nodes
+	erased   time.Time // when its state was
 	// rewound is when Redis last lost writes of it that it had acknowledged.
 	rewound time.Time
 

@@ -25,6 +25,7 @@ func (j *judge) Began(p *nodetest.Poll) {
 	}
 	l.flying = append(l.flying, &flight{p, g})
 	l.polls = append(l.polls, p)
+	l.receipts = append(l.receipts, &receipt{poll: p, at: l.start.at})
 }
 
 // checked finds the start that begin has recorded for the poll.
@@ -72,19 +73,19 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 	}
 }
 
-// bornAfter reports whether Redis, since from, forgot all before it knew of an instance.
+// bornAfter receipts whether Redis, since from, forgot all before it knew of an instance.
 func (j *judge) bornAfter(instance string, from time.Time) bool {
 	i := slices.IndexFunc(j.emptied, func(at time.Time) bool { return !at.Before(from) })
 	return i >= 0 && !j.born[instance].Before(j.emptied[i])
 }
 
-// nameless reports whether, since from, another server took the place of the one before
+// nameless receipts whether, since from, another server took the place of the one before
 // when no node could ask which it is.
 func (j *judge) nameless(from time.Time) bool {
 	return slices.ContainsFunc(j.emptied, func(at time.Time) bool { return !at.Before(from) && j.facts.nameless(at) })
 }
 
-// unseen reports whether Redis lost, since from, what would have told the fleet of a
+// unseen receipts whether Redis lost, since from, what would have told the fleet of a
 // poll in flight, in a way that nobody can see.
 func (j *judge) unseen(l *ledger, from time.Time) bool {
 	return !l.rewound.Before(from) || !j.flushed.Before(from) || !l.erased.Before(from)
@@ -100,6 +101,7 @@ func (j *judge) Over(p *nodetest.Poll) {
 		what = "poll canceled by"
 	}
 	j.saw(l, what, p.Instance, int64(p.Token))
+	l.over(p)
 	for i, f := range l.flying {
 		if f.Poll != p {
 			continue
@@ -129,12 +131,12 @@ const prompt = 10 * time.Millisecond
 // never is the thaw of a process that is dead, or has not gone on yet.
 var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// still reports whether a process stood still, or was dead, at a moment.
+// still receipts whether a process stood still, or was dead, at a moment.
 func (j *judge) still(instance string, at time.Time) bool {
 	return !j.facts.thaw(instance, at).IsZero()
 }
 
-// stood reports whether a process stood still, or was dead, from a moment on without a
+// stood receipts whether a process stood still, or was dead, from a moment on without a
 // break until another.
 func (j *judge) stood(instance string, from, to time.Time) bool {
 	thaw := j.facts.thaw(instance, from)
