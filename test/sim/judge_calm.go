@@ -123,7 +123,7 @@ func (j *judge) rhythm(l *ledger, d sessionDoc, since time.Time, late time.Durat
 			continue // in flight
 		}
 		low, high := d.next(p)
-		if at := j.stillborn(l, p.Over); !at.IsZero() {
+		if at := j.stillborn(l, p.Over, since); !at.IsZero() {
 			high = later(high, at.Add(d.interval+d.interval/50))
 		}
 		high = later(high, since).Add(late)

@@ -140,6 +140,13 @@ func TestCalms(t *testing.T) {
 			last := &nodetest.Poll{Session: "s1", Instance: stageOwner(1), Token: 100, Start: s.clock.Add(-time.Millisecond)}
 			*p = append((*p)[:1:1], last)
 		}},
+		"a poll that is late, since a start before all was settled had none": {"", func(s *stage) {
+			move(s, "s1", 0, -21*time.Second)
+			s.ledger("s1").spent = []start{{by: "z", token: 100, seen: s.settled.Add(-time.Second)}}
+			for n := 1; n < stageRounds; n++ {
+				move(s, "s1", n, -time.Second)
+			}
+		}},
 		"a late poll":                 {"rhythm", func(s *stage) { move(s, "s1", 3, 500*time.Millisecond) }},
 		"a poll a little late":        {"", func(s *stage) { move(s, "s1", 3, 300*time.Millisecond) }},
 		"a poll as late as an answer": {"", func(s *stage) { s.slowReply = 100 * time.Millisecond; move(s, "s1", 3, 450*time.Millisecond) }},

@@ -39,9 +39,10 @@ func (j *judge) given(l *ledger, slot string, token int64, wished bool) {
 }
 
 // stillborn is when a start was recorded last, after a poll and before the next, whose
-// node was dead or stood still before it could poll: that poll's slot is given up like
-// that of a poll which died with its node. A task's stays due.
-func (j *judge) stillborn(l *ledger, after time.Time) (at time.Time) {
+// node was dead or stood still before it could poll, or had other trouble while all had
+// not settled yet: that poll's slot is given up like that of a poll which died with its
+// node. A task's stays due.
+func (j *judge) stillborn(l *ledger, after, settled time.Time) (at time.Time) {
 	if _, always := j.facts.task(l.id); always {
 		return at
 	}
@@ -56,7 +57,7 @@ func (j *judge) stillborn(l *ledger, after time.Time) (at time.Time) {
 		if s.used || s.by == "" || s.seen.Before(after) || s.seen.After(until) {
 			continue
 		}
-		if j.still(s.by, s.seen) || j.still(s.by, until) {
+		if s.seen.Before(settled) || j.still(s.by, s.seen) || j.still(s.by, until) {
 			at = s.seen
 		}
 	}
