@@ -88,7 +88,7 @@ func (j *judge) alive(s scene, d sessionDoc, lives map[string]bool) {
 	if holder := s.leases[d.id]; !lives[holder] {
 		j.convict(l, "liveness", "%q has the lease, of the nodes that live %v", holder, lives)
 	}
-	if g := l.current(); g != nil && g.begun.After(s.settled) && !d.release && !l.awaited(g, s.settled) {
+	if g := l.current(); g != nil && g.begun.After(s.settled) && (!d.release || !l.failed(g)) && !l.awaited(g, s.settled) {
 		j.convict(l, "liveness", "%s acquired the lease without a cause", g.holder)
 	}
 	j.lost(l, s.settled)
@@ -102,7 +102,17 @@ func (j *judge) alive(s scene, d sessionDoc, lives map[string]bool) {
 	j.rhythm(l, d, s.settled, slack+s.slowReply)
 }
 
-// awaited receipts whether a grant follows a poll that was in flight at a moment already:
+// failed reports whether the last poll that ended before a grant failed.
+func (l *ledger) failed(g *grant) bool {
+	for _, p := range slices.Backward(l.polls) {
+		if !p.Over.IsZero() && !p.Over.After(g.begun) {
+			return !p.OK
+		}
+	}
+	return false
+}
+
+// awaited reports whether a grant follows a poll that was in flight at a moment already:
 // who is to give a lease up waits for its poll's end, and polls may outlast every scan.
 func (l *ledger) awaited(g *grant, at time.Time) bool {
 	return slices.ContainsFunc(l.polls, func(p *nodetest.Poll) bool {
@@ -179,7 +189,7 @@ func (j *judge) balanced(s scene) {
 	if len(s.nodes) > 0 && most-least > 1 {
 		j.convict(nil, "balance", "%v", loads)
 	}
-	if len(s.beats) != len(s.nodes) {
+	if !slices.Equal(slices.Sorted(slices.Values(s.beats)), slices.Sorted(slices.Values(s.nodes))) {
 		j.convict(nil, "heartbeats", "of %v, the nodes that live are %v", s.beats, s.nodes)
 	}
 }

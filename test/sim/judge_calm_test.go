@@ -62,6 +62,15 @@ func succeed(s *stage, after time.Duration) {
 	l.grants = append(l.grants, &grant{holder: "b", token: 101, begun: p.Over.Add(after), extended: s.clock, ttl: handTTL})
 }
 
+// releases gives s1, which is to be released after failures, a new owner after its third
+// poll, and has the next one be as late as that may be.
+func releases(s *stage, ok bool) {
+	l := s.ledger("s1")
+	s.docs[1].release = true
+	l.polls[2].OK = ok
+	l.grants = append(l.grants, &grant{holder: "b", token: 101, begun: l.polls[2].Over.Add(3 * time.Second), extended: s.clock, ttl: handTTL})
+}
+
 // polls are those of a session.
 func (s *stage) polls(id string) *[]*nodetest.Poll { return &s.ledger(id).polls }
 
@@ -113,8 +122,10 @@ func TestCalms(t *testing.T) {
 			l := s.ledger("s1")
 			l.grants = append(l.grants, &grant{holder: "b", token: 101, begun: s.settled.Add(time.Second), extended: s.clock, ttl: handTTL})
 		}},
-		"an owner that waited for the end of a poll": {"", func(s *stage) { succeed(s, time.Millisecond) }},
-		"an owner that came long after it":           {"liveness", func(s *stage) { succeed(s, latest) }},
+		"an owner that came after a poll that failed, where that releases":       {"", func(s *stage) { releases(s, false) }},
+		"an owner that came after a poll that succeeded, where failures release": {"liveness", func(s *stage) { releases(s, true) }},
+		"an owner that waited for the end of a poll":                             {"", func(s *stage) { succeed(s, time.Millisecond) }},
+		"an owner that came long after it":                                       {"liveness", func(s *stage) { succeed(s, latest) }},
 
 		"a slot that was left out": {"rhythm", func(s *stage) {
 			p := s.polls("s1")
@@ -195,6 +206,7 @@ func TestCalms(t *testing.T) {
 		"a session without document": {"idle", func(s *stage) { s.docs = s.docs[1:] }},
 
 		"a node with too many":      {"balance", func(s *stage) { s.leases["s1"] = "a"; s.leases["s4"] = "a" }},
+		"a heartbeat of another":    {"heartbeats", func(s *stage) { s.beats = []string{"a", "b", "z"} }},
 		"a heartbeat of a dead one": {"heartbeats", func(s *stage) { s.beats = append(s.beats, "z") }},
 
 		"a death":                     {"", (*stage).died},
@@ -324,5 +336,14 @@ func TestSpread(t *testing.T) {
 			h.spread(c.heirs, 3, &change{kind: "kill", who: "c"})
 			verdict(t, h.err(), c.check)
 		})
+	}
+}
+
+// How late a first poll may be depends on the storm before, and no other.
+func TestSlowReplies(t *testing.T) {
+	slow := func(by time.Duration) applied { return applied{Fault: Fault{Kind: "link slow", By: Span(by)}} }
+	b := &bailiff{w: &world{applied: []applied{slow(time.Minute), slow(time.Second), slow(time.Millisecond)}}, settled: 1}
+	if got := b.slowReply(); got != 2*time.Second {
+		t.Errorf("answers may be %s late", got)
 	}
 }

@@ -73,19 +73,19 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 	}
 }
 
-// bornAfter receipts whether Redis, since from, forgot all before it knew of an instance.
+// bornAfter reports whether Redis, since from, forgot all before it knew of an instance.
 func (j *judge) bornAfter(instance string, from time.Time) bool {
 	i := slices.IndexFunc(j.emptied, func(at time.Time) bool { return !at.Before(from) })
 	return i >= 0 && !j.born[instance].Before(j.emptied[i])
 }
 
-// nameless receipts whether, since from, another server took the place of the one before
+// nameless reports whether, since from, another server took the place of the one before
 // when no node could ask which it is.
 func (j *judge) nameless(from time.Time) bool {
 	return slices.ContainsFunc(j.emptied, func(at time.Time) bool { return !at.Before(from) && j.facts.nameless(at) })
 }
 
-// unseen receipts whether Redis lost, since from, what would have told the fleet of a
+// unseen reports whether Redis lost, since from, what would have told the fleet of a
 // poll in flight, in a way that nobody can see.
 func (j *judge) unseen(l *ledger, from time.Time) bool {
 	return !l.rewound.Before(from) || !j.flushed.Before(from) || !l.erased.Before(from)
@@ -131,12 +131,12 @@ const prompt = 10 * time.Millisecond
 // never is the thaw of a process that is dead, or has not gone on yet.
 var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// still receipts whether a process stood still, or was dead, at a moment.
+// still reports whether a process stood still, or was dead, at a moment.
 func (j *judge) still(instance string, at time.Time) bool {
 	return !j.facts.thaw(instance, at).IsZero()
 }
 
-// stood receipts whether a process stood still, or was dead, from a moment on without a
+// stood reports whether a process stood still, or was dead, from a moment on without a
 // break until another.
 func (j *judge) stood(instance string, from, to time.Time) bool {
 	thaw := j.facts.thaw(instance, from)

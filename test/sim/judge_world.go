@@ -62,7 +62,9 @@ func (b *bailiff) calm() {
 		return
 	}
 	t := b.w.scenario.Timings
-	s := scene{leases: b.leases(), settled: time.Now().Add(-2 * t.Longest.D()), change: b.change()}
+	s := scene{
+		leases: b.leases(), settled: time.Now().Add(-2 * t.Longest.D()), change: b.change(), slowReply: b.slowReply(),
+	}
 	for _, d := range b.w.docs {
 		ttl := d.LeaseTTL
 		if ttl == 0 {
@@ -77,11 +79,6 @@ func (b *bailiff) calm() {
 		s.nodes = append(s.nodes, m.Name)
 	}
 	s.beats = b.w.keys(heartbeats)
-	for _, f := range b.w.scenario.Faults {
-		if f.Kind == "link slow" {
-			s.slowReply = max(s.slowReply, 2*f.By.D())
-		}
-	}
 	s.endless = map[string]bool{}
 	for id := range s.leases {
 		s.endless[id] = b.w.fleet.Mini.TTL(b.keys.Lease(id)) == 0
@@ -89,6 +86,16 @@ func (b *bailiff) calm() {
 	b.judgeCalm(s)
 	b.settled, b.owners = len(b.w.applied), s.leases
 	b.watch()
+}
+
+// slowReply is how long an answer may have taken since the last calm.
+func (b *bailiff) slowReply() (most time.Duration) {
+	for _, a := range b.w.applied[b.settled:] {
+		if a.Kind == "link slow" {
+			most = max(most, 2*a.By.D())
+		}
+	}
+	return most
 }
 
 // change is what happened since the last calm, if it was one change of membership.
