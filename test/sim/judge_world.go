@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"leasehold/rediskey"
@@ -78,7 +79,9 @@ func (b *bailiff) calm() {
 	for _, m := range b.w.nodes {
 		s.nodes = append(s.nodes, m.Name)
 	}
-	s.beats = b.w.keys(heartbeats)
+	for _, key := range b.w.keys(heartbeats) {
+		s.beats = append(s.beats, strings.TrimPrefix(key, heartbeats))
+	}
 	s.endless = map[string]bool{}
 	for id := range s.leases {
 		s.endless[id] = b.w.fleet.Mini.TTL(b.keys.Lease(id)) == 0
