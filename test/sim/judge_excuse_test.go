@@ -93,7 +93,22 @@ func TestHistoriesWithExcuses(t *testing.T) {
 		"a poll beside another after a fail-over to a server that never had the session": {"", func(h *hand) {
 			lossOf(h, truth{replica: true}, truth{replica: true})
 		}},
+
+		"a finish that makes a start known again which a server lost": {"", func(h *hand) { finishAgain(h, "finish", 0) }},
+		"a finish that makes another start known":                     {"fence", func(h *hand) { finishAgain(h, "finish", time.Second) }},
+		"a renewal that makes a start known":                          {"foreign", func(h *hand) { finishAgain(h, "renew", 0) }},
 	})
+}
+
+// finishAgain records the result of a poll by a script that writes its start first, which
+// was so much later than it was.
+func finishAgain(h *hand, script string, later time.Duration) {
+	at := h.clock.Add(later)
+	h.begin("s", "a", 100, 1)
+	h.end(h.poll("s", "a", 100))
+	h.run(script, "s", "a", "100")
+	h.inner("HSET", stateKey("s"), "last", text(at.UnixMilli()))
+	h.finish("s", "a", 100, at, 10_001)
 }
 
 // unmarked has a node poll beside another, of whose poll another server was told in

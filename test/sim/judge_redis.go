@@ -244,6 +244,7 @@ func (j *judge) state(l *ledger, cmd string, args []string) {
 		j.renumbered(l, args[1])
 	case cmd == "HSET" && len(args) > 2 && args[0] == "last":
 		j.began(l, fields(args))
+	case cmd == "HSET" && len(args) == 2 && args[0] == "last" && j.running.name == "finish": // lost, and told again
 	case cmd == "HSET" && len(args) > 2 && args[0] == "failures":
 		j.finished(l, fields(args))
 	case cmd == "HSET" && args[0] == "due":
