@@ -75,6 +75,12 @@ func scripts() []mutant {
 			{dir + "finish.lua", "if holder ~= me or s[1] ~= token then", "if false then"},
 			{dir + "finish.lua", "if not current then", "if false then"},
 		}},
+		{name: "finish records nothing", edits: []edit{
+			{dir + "finish.lua", "if not current then", "if true then"},
+		}},
+		{name: "results do not go into the stream", edits: []edit{
+			{dir + "finish.lua", "if KEYS[3] then", "if false then"},
+		}},
 		{name: "the token is not raised", edits: []edit{
 			{dir + "acquire.lua", "'version', n + 1, 'since'", "'version', n, 'since'"},
 			{dir + "acquire.lua", "    return n + 1, 0", "    return n, 0"},
