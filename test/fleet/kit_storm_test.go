@@ -13,11 +13,11 @@ import (
 )
 
 // linked begins a node that reaches Redis over a wire of its own.
-func (f *fleet) linked(name string, tap func(wiretest.Exchange), env ...string) (*node, *wiretest.Wire) {
+func (f *fleet) linked(name string, tap func(wiretest.Exchange)) (*node, *wiretest.Wire) {
 	f.t.Helper()
 	w := wiretest.Start(f.t, f.redis.Addr(), tap)
 	url := fmt.Sprintf("LEASEHOLD_REDIS_URL=redis://%s/%d", w.Addr(), f.plan.db)
-	return f.begin(name, append([]string{url}, env...)...), w
+	return f.begin(name, url), w
 }
 
 // seat is a place in a fleet under storm: a node that lives or has ended, and what is
