@@ -86,6 +86,10 @@ func TestHistoriesWithExcuses(t *testing.T) {
 		"a poll beside another for which such a server was told to wait less long": {"", func(h *hand) {
 			unmarked(h, func() { h.renewBusy("s", "a", 100, time.Second); h.pass(2 * time.Second) })
 		}},
+		"a poll beside another that began while a flush hid from its node whose the session was": {"", func(h *hand) { misled(h, false) }},
+		"a poll beside another that began after its node had given the session back": {"two polls at once", func(h *hand) {
+			misled(h, true)
+		}},
 		"a poll beside another after its start was lost": {"", func(h *hand) { lossOf(h, truth{token: 100, last: "1"}, truth{token: 100}) }},
 		"a poll beside another after a fail-over that lost another session's": {"two polls at once", func(h *hand) {
 			lossOf(h, truth{token: 100, busy: 100, last: ms(time.Duration(h.clock.UnixNano()))}, truth{token: 99})
@@ -162,4 +166,24 @@ func freezes(h *hand) *nodetest.Poll {
 	h.freeze("a")
 	h.pass(handTTL)
 	return p
+}
+
+// misled has b poll after a flush that a was not told of, and then Redis restarted empty:
+// a takes the session again, which it had all the time for all it knew, unless it had
+// given it back before.
+func misled(h *hand, back bool) {
+	if back {
+		h.release("s", "a", 100)
+	}
+	h.pass(time.Second)
+	h.meddle("FLUSHALL")
+	h.pass(time.Second)
+	h.first("s", "b", 200)
+	h.begin("s", "b", 200, 0)
+	h.poll("s", "b", 200)
+	h.pass(time.Second)
+	h.another(truth{})
+	h.first("s", "a", 300)
+	h.begin("s", "a", 300, 0)
+	h.poll("s", "a", 300)
 }

@@ -52,7 +52,7 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 	now := p.Start
 	for _, f := range l.flying {
 		from, by := f.told(now), f.Instance
-		lost, nameless := j.unseen(l, from), j.nameless(from)
+		lost, nameless := j.unseen(l, from) || by != p.Instance && j.misled(l, p, f.Start), j.nameless(from)
 		newborn := j.bornAfter(p.Instance, from)
 		trust := f.Start
 		if f.grant != nil {
@@ -89,6 +89,15 @@ func (j *judge) nameless(from time.Time) bool {
 // poll in flight, in a way that nobody can see.
 func (j *judge) unseen(l *ledger, from time.Time) bool {
 	return !l.rewound.Before(from) || !j.flushed.Before(from) || !l.erased.Before(from)
+}
+
+// misled reports whether a flush took the session away from who polls now, unseen, so that
+// at a moment after that it still had the session for all it knew, and nobody else.
+func (j *judge) misled(l *ledger, p *nodetest.Poll, at time.Time) bool {
+	return slices.ContainsFunc(l.grants, func(g *grant) bool {
+		return g.holder == p.Instance && g.token != int64(p.Token) && g.ended.IsZero() &&
+			!g.extended.After(j.flushed) && j.trust(g).After(at)
+	})
 }
 
 // Over implements nodetest.Observer.
