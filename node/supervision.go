@@ -107,7 +107,7 @@ func (n *Node) settings() membership.Settings {
 	return membership.Settings{
 		Instance: n.cfg.Instance,
 		TTL:      n.cfg.LeaseTTL, Margin: n.cfg.Margin, Stagger: n.cfg.stagger(), Reconcile: n.cfg.ReconcileInterval,
-		MaxSessions: n.cfg.MaxSessions,
-		Keys:        n.cfg.Keys, Defaults: n.cfg.Defaults, CheckID: n.cfg.CheckID,
+		MaxSessions: n.cfg.MaxSessions, Polling: n.flights.Has,
+		Keys: n.cfg.Keys, Defaults: n.cfg.Defaults, CheckID: n.cfg.CheckID,
 	}
 }

@@ -36,6 +36,8 @@ type Settings struct {
 	MaxSessions int
 	Keys        rediskey.Keys
 	Defaults    session.Defaults
+	// Polling reports whether a poll of a session is in flight here. It may be nil.
+	Polling func(session string) bool
 	// CheckID refuses IDs beyond the rules of package rediskey. It may be nil.
 	CheckID func(id string) error
 }

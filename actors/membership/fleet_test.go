@@ -133,6 +133,26 @@ var _ = Describe("rebalancing", func() {
 		Expect(d.take().tells).To(BeEmpty(), "each is told once")
 	})
 
+	It("leaves a session alone whose poll is in flight, and decides anew when it is over", func() {
+		d := crowd(10)
+		busy := true
+		d.m.set.Polling = func(string) bool { return busy }
+		d.sleep(3 * time.Second)
+		quiet(d.take())
+		busy = false
+		d.sleep(settle)
+		Expect(reasons(d.take())).To(HaveLen(5))
+	})
+
+	It("gives up what is always polled once all leases were looked at", func() {
+		d := crowd(10)
+		d.m.set.Polling = func(string) bool { return true }
+		d.sleep(d.m.set.Reconcile - 1)
+		Expect(d.take().tells).To(BeEmpty())
+		d.sleep(settle)
+		Expect(reasons(d.take())).To(HaveLen(5))
+	})
+
 	It("gives up nothing for a node that does not live any more", func() {
 		d := crowd(10)
 		d.sleep(settle - 1)

@@ -95,7 +95,9 @@ func (m *machine) noteSurplus(id string, e *entry, now time.Time) {
 
 // rebalance gives up sessions that another live node should have, once the view
 // of the fleet and what the plan says of the session have stood still. While claims
-// are under way, or a new plan is, what this node has too much is not known.
+// are under way, or a new plan is, what this node has too much is not known. A session
+// whose poll is in flight is left alone until the poll is over, or all leases were looked
+// at: it could not go before, and minutes later the others may plan otherwise.
 func (m *machine) rebalance(now time.Time) {
 	if len(m.surplus) == 0 || m.draining || now.Before(m.changedAt.Add(settle)) {
 		return
@@ -115,12 +117,18 @@ func (m *machine) rebalance(now time.Time) {
 			// The next plan names another.
 		case now.Before(e.surplusAt.Add(settle)):
 			m.wake(id, e, e.surplusAt.Add(settle), byPlan)
+		case now.Before(e.surplusAt.Add(m.set.Reconcile)) && m.polling(id):
+			m.wake(id, e, now.Add(settle), byPlan)
 		default:
 			c.moving = true
 			m.moving++
 			m.release(c, leaseholder.Rebalance)
 		}
 	}
+}
+
+func (m *machine) polling(session string) bool {
+	return m.set.Polling != nil && m.set.Polling(session)
 }
 
 // release has a child give its lease back.

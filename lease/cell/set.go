@@ -54,6 +54,21 @@ func (s *Set) Remove(c *Cell) {
 	delete(s.cells, c)
 }
 
+// Has reports whether there is a cell of the session. It goes through all.
+func (s *Set) Has(session string) bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.cells {
+		if c.Grant().Session == session {
+			return true
+		}
+	}
+	return false
+}
+
 // Len is how many there are.
 func (s *Set) Len() int {
 	if s == nil {

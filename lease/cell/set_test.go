@@ -70,6 +70,19 @@ var _ = Describe("a set of cells", func() {
 		})
 	})
 
+	It("knows whose cells it has", func() {
+		bubble.Run(func(g Gomega) {
+			s, c := cell.NewSet(), until(time.Second)
+			g.Expect(s.Has(c.Grant().Session)).To(BeFalse())
+			s.Add(c)
+			g.Expect(s.Has(c.Grant().Session)).To(BeTrue())
+			g.Expect(s.Has("another")).To(BeFalse())
+			s.Remove(c)
+			g.Expect(s.Has(c.Grant().Session)).To(BeFalse())
+			c.Kill(errRefused)
+		})
+	})
+
 	It("that is nil holds nothing", func() {
 		bubble.Run(func(g Gomega) {
 			var s *cell.Set
