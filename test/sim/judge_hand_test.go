@@ -129,6 +129,12 @@ func (h *hand) release(id, holder string, token int64) {
 	h.inner("DEL", leaseKey(id))
 }
 
+// force is a release by somebody else.
+func (h *hand) force(id, holder string, token int64) {
+	h.run("release", id, holder, text(token), "forced")
+	h.inner("DEL", leaseKey(id))
+}
+
 func (h *hand) begin(id, holder string, token, slot int64) {
 	h.run("begin", id, holder, text(token), "10000", "5000")
 	now := text(h.clock.UnixMilli())

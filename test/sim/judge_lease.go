@@ -144,6 +144,9 @@ func (j *judge) released(l *ledger, key string) {
 		}
 	}
 	g.ended = now
+	if j.running.forced(key) {
+		g.forced = now
+	}
 }
 
 // owned checks that the script that runs was called by the lease's holder, and returns

@@ -44,6 +44,7 @@ type grant struct {
 	checked  time.Time // when a script last found this holder and token in Redis
 	ttl      time.Duration
 	ended    time.Time // zero: not by a command of a node
+	forced   time.Time // when somebody else than its holder ended it by command
 	// A renewal told Redis last at marked that a poll is in flight, until covered at most.
 	marked, covered time.Time
 }

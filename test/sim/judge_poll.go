@@ -41,7 +41,8 @@ func (j *judge) trusted(l *ledger, p *nodetest.Poll, g *grant) {
 	if trust := j.trust(g); p.Start.After(trust) {
 		j.convict(l, "fail closed", "%s polls %s after it has to stop", p.Instance, p.Start.Sub(trust))
 	}
-	if g != l.current() || !g.ended.IsZero() {
+	begun := l.start.token == g.token && l.start.seen.Before(g.forced) // and the answer was on its way
+	if !begun && (g != l.current() || !g.ended.IsZero()) {
 		j.doubt(l, j.byData(l, g.extended), "fail closed", "%s polls with token %d, but %s has the lease (token %d)",
 			p.Instance, p.Token, l.current().holder, l.current().token)
 	}

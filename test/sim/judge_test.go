@@ -307,12 +307,23 @@ func TestHistories(t *testing.T) {
 			h.inner("DEL", leaseKey("s"))
 		}},
 		"a release by an old token": {"release", func(h *hand) { h.release("s", "a", 99) }},
+		"a poll whose begin had passed when its lease was ended by force": {"", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.pass(time.Millisecond)
+			h.force("s", "a", 100)
+			h.poll("s", "a", 100)
+		}},
+		"a poll after its lease was given back by its holder": {"fail closed", func(h *hand) {
+			h.begin("s", "a", 100, 1)
+			h.pass(time.Millisecond)
+			h.release("s", "a", 100)
+			h.poll("s", "a", 100)
+		}},
 		"a forced release while the poll goes on": {"", func(h *hand) {
 			h.begin("s", "a", 100, 0)
 			p := h.poll("s", "a", 100)
 			h.pass(time.Second)
-			h.run("release", "s", "a", "100", "forced")
-			h.inner("DEL", leaseKey("s"))
+			h.force("s", "a", 100)
 			h.end(p)
 		}},
 		"a release while the poll goes on": {"release", func(h *hand) {
