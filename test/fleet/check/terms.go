@@ -14,21 +14,11 @@ import (
 // as much late.
 func FailClosed(h History, tolerance time.Duration, need int) Verdict {
 	v := Verdict{Check: "fail closed", Need: need}
-	samples := h.samples(Window{})
-	sessions := h.bySession(Window{})
-	for _, id := range sorted(sessions) {
-		read := deadlines{samples: samples[id]}
-		for _, p := range sessions[id] {
-			until, ok := read.of(p, p.From+tolerance)
-			if !ok {
-				continue
-			}
-			v.Evidence++
-			if p.From > until+tolerance {
-				v.Violations = append(v.Violations, Overdue{Poll: p, Until: until})
-			}
+	byDeadlines(&v, h, func(p target.Record) time.Duration { return p.From + tolerance }, func(p target.Record, until time.Duration) {
+		if p.From > until+tolerance {
+			v.Violations = append(v.Violations, Overdue{Poll: p, Until: until})
 		}
-	}
+	})
 	return v
 }
 
@@ -37,22 +27,28 @@ func FailClosed(h History, tolerance time.Duration, need int) Verdict {
 // deadline that was read before their end, which may be as much late as the tolerance.
 func Outlasted(h History, margin, tolerance time.Duration, need int) Verdict {
 	v := Verdict{Check: "outlasted", Need: need}
+	byDeadlines(&v, h, func(p target.Record) time.Duration { return p.To }, func(p target.Record, until time.Duration) {
+		if p.To > until-margin+tolerance {
+			v.Violations = append(v.Violations, Outlasting{Poll: p, Until: until - margin})
+		}
+	})
+	return v
+}
+
+// byDeadlines has each poll judged whose lease's deadline was read by a moment of it: the
+// evidence.
+func byDeadlines(v *Verdict, h History, by func(p target.Record) time.Duration, judge func(p target.Record, until time.Duration)) {
 	samples := h.samples(Window{})
 	sessions := h.bySession(Window{})
 	for _, id := range sorted(sessions) {
 		read := deadlines{samples: samples[id]}
 		for _, p := range sessions[id] {
-			until, ok := read.of(p, p.To)
-			if !ok {
-				continue
-			}
-			v.Evidence++
-			if p.To > until-margin+tolerance {
-				v.Violations = append(v.Violations, Outlasting{Poll: p, Until: until - margin})
+			if until, ok := read.of(p, by(p)); ok {
+				v.Evidence++
+				judge(p, until)
 			}
 		}
 	}
-	return v
 }
 
 // term is one ownership of one session.
