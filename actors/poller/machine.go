@@ -12,9 +12,10 @@ type machine struct {
 	running  bool
 	blocked  bool // waits for the cell to be usable
 	stopping bool
-	heldOff  bool // until the first tick, whatever is edited
-	ask      bool // the interval changed while an attempt was under way
-	misses   int  // attempts in a row that Redis did not answer
+	heldOff  bool          // until the first tick, whatever is edited
+	later    time.Duration // from the end of the hold-off to the first slot
+	ask      bool          // the interval changed while an attempt was under way
+	misses   int           // attempts in a row that Redis did not answer
 }
 
 // effect is what the actor has to do.
@@ -35,18 +36,26 @@ const (
 	yield          // tell the parent that the lease shall be released
 )
 
-// onStart arms the timer for the first slot, and no sooner than the poller is held off.
+// onStart arms the timer for the first slot, or for the end of a hold-off before it: what
+// is edited meanwhile counts from then on.
 func (m *machine) onStart(first, heldOff time.Duration) effect {
-	m.heldOff = heldOff > 0
-	return effect{do: arm, wait: max(m.pace(first), heldOff)}
+	wait := m.pace(first)
+	if heldOff <= 0 {
+		return effect{do: arm, wait: wait}
+	}
+	m.heldOff, m.later = true, max(0, wait-heldOff)
+	return effect{do: arm, wait: heldOff}
 }
 
 // onTick answers the slot's timer.
 func (m *machine) onTick(usable bool) effect {
-	m.heldOff = false
+	later := m.later
+	m.heldOff, m.later = false, 0
 	switch {
 	case m.stopping || m.running:
 		return effect{}
+	case later > 0:
+		return effect{do: arm, wait: later}
 	case !usable:
 		m.blocked = true
 		return effect{}
@@ -82,7 +91,12 @@ func (m *machine) onUpdate(s *session.Session, usable bool) effect {
 			e.wait = s.Timeout
 		}
 		return e
-	case !ask || m.heldOff:
+	case m.heldOff:
+		if ask {
+			m.later = 0
+		}
+		return effect{}
+	case !ask:
 		return effect{}
 	default:
 		return m.onTick(usable)

@@ -29,7 +29,13 @@ func with(m machine, change func(*machine)) machine {
 	return m
 }
 
-func blocked() machine  { return with(waiting(), func(m *machine) { m.blocked = true }) }
+func blocked() machine { return with(waiting(), func(m *machine) { m.blocked = true }) }
+func heldOff() machine {
+	return with(waiting(), func(m *machine) { m.heldOff, m.later = true, rest })
+}
+func heldOffLonger() machine {
+	return with(waiting(), func(m *machine) { m.heldOff = true })
+}
 func running() machine  { return with(waiting(), func(m *machine) { m.running = true }) }
 func asking() machine   { return with(running(), func(m *machine) { m.ask = true }) }
 func stopping() machine { return with(running(), func(m *machine) { m.stopping = true }) }
@@ -43,6 +49,10 @@ type row struct {
 	event   func(m *machine) effect
 	want    effect
 	then    func() machine
+}
+
+func startIn(first, heldOff time.Duration) func(*machine) effect {
+	return func(m *machine) effect { return m.onStart(first, heldOff) }
 }
 
 func tickWhen(usable bool) func(*machine) effect {
@@ -95,6 +105,20 @@ func rows() []row {
 		{waiting, "update of the interval, not usable", update(time.Minute, false), ignored, edited(blocked)},
 		{waiting, "stop", stopBy(false), effect{do: end}, ended},
 		{waiting, "stop with abort", stopBy(true), effect{do: end}, ended},
+
+		{waiting, "start", startIn(rest, 0), slot, waiting},
+		{waiting, "start, held off for less", startIn(every, every-rest), effect{do: arm, wait: every - rest}, heldOff},
+		{waiting, "start, held off for longer", startIn(rest, every), effect{do: arm, wait: every}, heldOffLonger},
+
+		{heldOff, "tick", tickWhen(true), slot, waiting},
+		{heldOff, "tick, not usable", tickWhen(false), slot, waiting},
+		{heldOff, "resume", resumeWhen(true), ignored, heldOff},
+		{heldOff, "update", update(every, true), ignored, heldOff},
+		{heldOff, "update of the interval", update(time.Minute, true), ignored, edited(heldOffLonger)},
+		{heldOff, "stop", stopBy(false), effect{do: end}, func() machine {
+			return with(heldOff(), func(m *machine) { m.stopping = true })
+		}},
+		{heldOffLonger, "tick", tickWhen(true), started, running},
 
 		{blocked, "tick, usable", tickWhen(true), started, running},
 		{blocked, "tick, not usable", tickWhen(false), ignored, blocked},

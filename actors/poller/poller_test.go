@@ -417,6 +417,29 @@ var _ = Describe("a poller whose document changes", func() {
 		})
 	}
 
+	It("asks once it may when another interval came while it was held off, before its first slot", func() {
+		run(func(g Gomega, b *bench) {
+			s := doc()
+			s.Interval = time.Hour
+			b.spawn(poller.Config{Session: s, First: time.Hour, HeldOff: 30 * time.Second})
+			bubble.Sleep(10 * time.Second)
+			edited := *s
+			edited.Interval = time.Minute
+			b.tell(&poller.Update{Session: &edited})
+			bubble.Sleep(time.Minute)
+			g.Expect(b.at(b.stub.see().begins)[:1]).To(Equal(seconds(30)))
+			g.Expect(b.stub.see().slots[0].Interval).To(Equal(time.Minute))
+		})
+	})
+
+	It("keeps its first slot that comes after it was held off", func() {
+		run(func(g Gomega, b *bench) {
+			b.spawn(poller.Config{Session: doc(), First: 40 * time.Second, HeldOff: 30 * time.Second})
+			bubble.Sleep(40 * time.Second)
+			g.Expect(b.at(b.stub.see().begins)[:1]).To(Equal(seconds(40)))
+		})
+	})
+
 	It("asks Redis after the poll in flight when the interval changed during it", func() {
 		run(func(g Gomega, b *bench) {
 			s := doc()
