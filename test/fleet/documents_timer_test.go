@@ -51,7 +51,6 @@ func TestADocumentChangesWhileItsTimerRuns(t *testing.T) {
 	f.put(id, f.document("new address", `,"interval":"2s"`))
 	moved := f.target.Now()
 	f.pollAfter("new address", moved, 2*time.Second+effect)
-	f.silent(id, moved+effect)
 
 	f.del(f.keys.Session(id))
 	gone := f.target.Now()
@@ -59,6 +58,7 @@ func TestADocumentChangesWhileItsTimerRuns(t *testing.T) {
 	t.Logf("released %s after the removal", f.target.Now()-gone)
 	f.passes(gone, 5*time.Second)
 	f.silent("new address", gone+effect)
+	f.silent(id, moved+effect)
 	w.To = gone
 
 	h := f.history()

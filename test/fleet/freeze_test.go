@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -117,6 +118,7 @@ func TestAFrozenNodeTouchesNobodysLeases(t *testing.T) {
 				f.awaitLull(mine)
 			}
 			tokens := f.tokens(ids)
+			results := f.rdb.XLen(t.Context(), resultStream).Val()
 			stop, cont := f.thaw(frozen)
 			wait(2 * f.plan.interval)
 			h := f.history()
@@ -127,6 +129,7 @@ func TestAFrozenNodeTouchesNobodysLeases(t *testing.T) {
 			}
 			if open != "" {
 				f.lateAnswer(frozen, open, tokens[open])
+				f.noResult(results, open, tokens[open])
 			}
 			excused := check.History{Leases: h.Leases}
 			for _, p := range h.Polls {
@@ -216,6 +219,21 @@ func (f *fleet) takenOver(frozen, other *node, mine []string, tokens map[string]
 		}
 		if p.Instance == frozen.id && int64(p.Token) <= tokens[p.Session]+1 {
 			f.t.Errorf("%s was polled %s after the node went on, with token %d", p.Session, p.From-cont, p.Token)
+		}
+	}
+}
+
+// noResult checks that Redis has no result of a session with the token but the first ones
+// of its stream.
+func (f *fleet) noResult(first int64, id string, token int64) {
+	f.t.Helper()
+	all, err := f.rdb.XRange(f.t.Context(), resultStream, "-", "+").Result()
+	if err != nil || int64(len(all)) <= first {
+		f.t.Fatalf("%d results, %d before the freeze: %v", len(all), first, err)
+	}
+	for _, r := range all[first:] {
+		if r.Values["session"] == id && r.Values["token"] == strconv.FormatInt(token, 10) {
+			f.t.Errorf("a result with an old token is in the stream: %v", r.Values)
 		}
 	}
 }

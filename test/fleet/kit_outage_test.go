@@ -18,9 +18,12 @@ func (f *fleet) quiet(from, to time.Duration) string {
 	return fmt.Sprintf("%d polls, the last after %s", n, last.Round(time.Millisecond))
 }
 
-// talk finds the most lines that a node logged within any second of a stretch.
+// talk finds the most lines that a node logged within any second of a stretch, apart from
+// those that tell of a session that came or went.
 func (n *node) talk(from, to time.Time) int {
-	lines := n.all(func(l line) bool { return l.Time.After(from) && l.Time.Before(to) })
+	lines := n.all(func(l line) bool {
+		return l.Time.After(from) && l.Time.Before(to) && l.Event != "lease.acquired" && l.Event != "lease.released"
+	})
 	most, first := 0, 0
 	for i := range lines {
 		for lines[i].Time.Sub(lines[first].Time) >= time.Second {

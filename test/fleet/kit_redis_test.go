@@ -6,6 +6,9 @@ import (
 	"leasehold/test/fleet/check"
 )
 
+// resultStream is where Redis has the results of polls.
+const resultStream = "poll:results"
+
 // recovered is how soon each session must be polled again once a fault has ended.
 func (f *fleet) recovered() time.Duration {
 	return f.plan.ttl + f.plan.interval + 2*time.Second

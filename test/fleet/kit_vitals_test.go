@@ -11,7 +11,7 @@ import (
 )
 
 // vitals are what a process must not lose grip of.
-type vitals struct{ files, threads, rssMB int }
+type vitals struct{ files, threads, rssMB, goroutines int }
 
 // vitals reads them, where the system has /proc.
 func (n *node) vitals() (v vitals, ok bool) {
@@ -32,7 +32,9 @@ func (n *node) vitals() (v vitals, ok bool) {
 		value, _ := strconv.Atoi(string(m[1]))
 		return value
 	}
-	return vitals{files: len(files), threads: field("Threads"), rssMB: field("VmRSS") >> 10}, true
+	return vitals{
+		files: len(files), threads: field("Threads"), rssMB: field("VmRSS") >> 10, goroutines: n.goroutines(),
+	}, true
 }
 
 // goroutines is how many the process has by its own metrics; zero: it did not say.
@@ -77,7 +79,8 @@ func (f *fleet) flat(before map[*node]vitals) {
 			continue // it was ended
 		}
 		f.t.Logf("%s: %+v, before %+v", n.name, now, was)
-		if now.files > was.files+20 || now.threads > was.threads+12 || now.rssMB > was.rssMB*3/2+16 {
+		if now.files > was.files+20 || now.threads > was.threads+12 || now.rssMB > was.rssMB*3/2+16 ||
+			was.goroutines > 0 && now.goroutines > was.goroutines*3/2+40 {
 			f.t.Errorf("%s has grown from %+v to %+v", n.name, was, now)
 		}
 	}

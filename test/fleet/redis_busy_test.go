@@ -128,7 +128,6 @@ func (f *errorFleet) long(begin func() (func(), string)) {
 	end()
 	back := f.target.Now()
 	f.t.Logf("%s for 2 TTL: %s", reply, f.quiet(from, back))
-	f.calm(from, back)
 	for _, p := range f.target.Records() {
 		if p.From > from+f.plan.ttl && p.From < back {
 			f.t.Errorf("%s was polled %s after %s began", p.Session, p.From-from, reply)
@@ -136,10 +135,14 @@ func (f *errorFleet) long(begin func() (func(), string)) {
 	}
 	f.revived(f.ids, back, f.recovered())
 	f.settled(2*f.plan.ttl, f.nodes...)
+	f.calm(from, f.target.Now())
 	for id, token := range f.tokens(f.ids) {
-		// All leases have ended; one that is given back for balance rises once more.
-		if rise := token - tokens[id]; rise < 1 || rise > 2 {
-			f.t.Errorf("the token of %s rose by %d in an outage of 2 TTL", id, rise)
+		// All leases have ended, once; what is given back for balance ends once more.
+		ended := 1 + int64(nodesTold(f.nodes, func(l line) bool {
+			return l.Event == "lease.released" && l.Session == id && l.Version > tokens[id]
+		}))
+		if rise := token - tokens[id]; rise != ended || rise > 2 {
+			f.t.Errorf("the token of %s rose by %d in an outage of 2 TTL; its lease ended %d times", id, rise, ended)
 		}
 	}
 }
@@ -158,10 +161,10 @@ func (f *errorFleet) judge() {
 	}
 }
 
-// maxTalk is what a node may log in a second of an outage.
+// maxTalk is what a node may log in a second of an outage and of the recovery from it.
 const maxTalk = 10
 
-// calm checks how much the nodes logged within any second of an outage.
+// calm checks how much the nodes logged within any second of a stretch.
 func (f *errorFleet) calm(from, to time.Duration) {
 	f.t.Helper()
 	began := time.Now().Add(from - f.target.Now())

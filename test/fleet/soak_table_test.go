@@ -33,8 +33,8 @@ func (s *soak) measure(end time.Time) {
 			now.values[n.name+" RSS, MB"] = float64(v.rssMB)
 			now.values[n.name+" descriptors"] = float64(v.files)
 			now.values[n.name+" threads"] = float64(v.threads)
-			if g := n.goroutines(); g > 0 {
-				now.values[n.name+" goroutines"] = float64(g)
+			if v.goroutines > 0 {
+				now.values[n.name+" goroutines"] = float64(v.goroutines)
 			}
 		}
 		info := s.rdb.Info(s.t.Context(), "memory", "clients").Val()

@@ -22,7 +22,7 @@ func TestTargetsThatNeverAnswerCostTheirOwnSessionsAlone(t *testing.T) {
 	f.settled(10*time.Second, nodes...)
 	before := f.pulse()
 	w := check.Window{From: f.target.Now()}
-	wait(12 * (deadline + f.plan.interval))
+	wait(18 * (deadline + f.plan.interval)) // 90 s
 	w.To = f.target.Now()
 	h := f.history()
 	f.onTime(h, good, w)

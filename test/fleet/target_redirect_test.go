@@ -94,7 +94,7 @@ func (f *fleet) failedFor(nodes []*node, id, reason string) {
 // nothingLeaks looks for what belongs to a file, to a header or into a query.
 func (f *fleet) nothingLeaks(nodes []*node) {
 	f.t.Helper()
-	results, err := f.rdb.XRange(f.t.Context(), "poll:results", "-", "+").Result()
+	results, err := f.rdb.XRange(f.t.Context(), resultStream, "-", "+").Result()
 	if err != nil || len(results) == 0 {
 		f.t.Fatalf("%d results, %v", len(results), err)
 	}
