@@ -90,10 +90,11 @@ func (e *Emulator) keepTime(c *server.Peer, cmd string, args []string) bool {
 		c.WriteInt(e.pttl(id{e.selectedDB(c), args[0]}, lag))
 		return true
 	case cmd == "TIME":
+		at := e.tell(now).UnixMicro()
 		c.Block(func(w *server.Writer) {
 			w.WriteLen(2)
-			w.WriteBulk(strconv.FormatInt(now.Unix(), 10))
-			w.WriteBulk(strconv.Itoa(now.Nanosecond() / int(time.Microsecond)))
+			w.WriteBulk(strconv.FormatInt(at/1e6, 10))
+			w.WriteBulk(strconv.FormatInt(at%1e6, 10))
 		})
 		return true
 	case cmd == "XADD" && stamp(args, now):
@@ -106,6 +107,19 @@ func (e *Emulator) keepTime(c *server.Peer, cmd string, args []string) bool {
 		e.mu.Unlock()
 	}
 	return false
+}
+
+// tell returns the time that is told: no two commands of a real server run in the same
+// microsecond, as they may in a bubble.
+func (e *Emulator) tell(now time.Time) time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now = now.Truncate(time.Microsecond)
+	if !now.After(e.told) {
+		now = e.told.Add(time.Microsecond)
+	}
+	e.told = now
+	return now
 }
 
 // lengthen adds the lag to the milliseconds in an argument, rounded up.

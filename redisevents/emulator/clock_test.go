@@ -68,6 +68,9 @@ func TestALazyClockTellsTheTime(t *testing.T) {
 		if got := w.c.Time(w.Context()).Val(); !got.Equal(time.Now()) {
 			w.Errorf("TIME %s, want %s", got, time.Now())
 		}
+		if got := w.c.Time(w.Context()).Val(); !got.Equal(time.Now().Add(time.Microsecond)) {
+			w.Errorf("TIME %s at the same moment, want a microsecond more than %s", got, time.Now())
+		}
 		got := w.c.Eval(w.Context(), "return redis.call('TIME')[1]", nil).Val()
 		if want := strconv.FormatInt(time.Now().Unix(), 10); got != want {
 			w.Errorf("TIME of a script %v, want %s", got, want)

@@ -60,6 +60,7 @@ type Emulator struct {
 	pending []op
 	seen    int       // commands that the hook let pass
 	ticked  time.Time // the server's clock, where it does not follow ours
+	told    time.Time // by the last TIME
 	due     time.Time // no key runs out before, where the clock is lazy
 
 	wake chan struct{}      // an operation is pending
