@@ -77,9 +77,13 @@ func (m *machine) turnAfterMove(e *entry) int {
 func (m *machine) afterEnd(c *child, e *entry, now time.Time) {
 	switch {
 	case c.released && c.failure:
-		// The others first; whoever comes waits for the retry, which Redis keeps.
+		// The others first; whoever comes waits for the retry, which Redis keeps. Somebody
+		// has to have a task, which may be asked for.
 		e.ours, e.freedAt = false, now
 		e.notBefore = now.Add(c.retryIn)
+		if e.session.Task() {
+			e.notBefore = now.Add(min(c.retryIn, standBack))
+		}
 		if m.fleet.size() > 1 {
 			e.notBefore = e.notBefore.Add(standBack)
 		}

@@ -10,6 +10,7 @@ import (
 	"leasehold/eventlog"
 	"leasehold/lease"
 	"leasehold/redisevents"
+	"leasehold/session"
 )
 
 // consider claims a session if this node may and should try it now, or makes an
@@ -320,7 +321,8 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 	e.own(now)
 	e.freedAt = time.Time{}
 	m.makeChild(e, a, grant, leaseholder.Config{First: first, HeldOff: heldOff}, sent).aloneFrom = aloneFrom
-	if a.why == byFallback && !e.mine && !excused && now.Sub(e.ownedAt) > settle && m.fleet.takes(e.owner) && !m.othersBarred(e, now) {
+	if a.why == byFallback && !e.mine && !excused && now.Sub(e.ownedAt) > settle && m.fleet.takes(e.owner) &&
+		!m.othersBarred(e, now) && e.session.OnFailure != session.Release { // whose owner may stand back
 		m.fleet.decline(e.owner, now, m.set.Reconcile, keepMost*m.set.Reconcile)
 	}
 	m.noteSurplus(o.Session, e, now)
@@ -451,9 +453,11 @@ func (m *machine) onStatus(s lease.Status, e *entry, now time.Time) {
 	case s.Err != nil:
 		// The next look may have an answer.
 	case s.Holder == m.set.Instance:
-		// A claim without an answer took it, or a leaseholder lost trust in it.
+		// A claim without an answer took it, or a leaseholder lost trust in it. Nobody
+		// else can have it, whoever should.
 		e.free()
 		e.own(now)
+		e.doubtUntil = now.Add(max(s.Remaining, m.ttl(e)))
 		m.consider(s.Session, e, byScan, now)
 	case s.Holder != "":
 		m.noteHolder(s.Session, e, s.Holder, s.Remaining, now)

@@ -238,6 +238,22 @@ var _ = Describe("a node", func() {
 		Expect(d.claims()).To(Equal([]string{"s0"}))
 	})
 
+	It("claims its own lease that has no leaseholder also where the plan names another, or it takes nothing", func() {
+		for _, c := range []lease.Cordon{lease.Open, lease.Cordoned, lease.Drained} {
+			d := ready([]string{peer}, ids(2))
+			mine, others := d.mine()
+			d.own(mine...)
+			d.heldBy(others[0], peer, ttl)
+			d.take()
+			if c != lease.Open {
+				d.cordon(self, c)
+			}
+			d.take()
+			d.status(lease.Status{Session: others[0], Holder: self, Remaining: 24 * time.Hour})
+			Expect(d.claims()).To(Equal(others))
+		}
+	})
+
 	It("pauses all claims for a growing while when Redis does not answer, and says so once", func() {
 		d := ready(nil, ids(1))
 		for _, pause := range []int{250, 500, 1000, 2000, 2000} {

@@ -10,6 +10,7 @@ import (
 	"leasehold/eventlog"
 	"leasehold/lease"
 	"leasehold/redisevents"
+	"leasehold/session"
 )
 
 // crowd is a node that holds n sessions alone when a second node joins.
@@ -373,6 +374,41 @@ var _ = Describe("the end of a leaseholder", func() {
 			Expect(d.claims()).NotTo(ContainElement(mine[0]))
 			d.sleep(1)
 			Expect(d.claims()).To(ContainElement(mine[0]))
+		}
+	})
+
+	It("has a task soon again that it released after a failed run, whenever the retry is: somebody may ask for it", func() {
+		for _, others := range [][]string{nil, {peer}} {
+			d := newDesk()
+			d.list(others...)
+			task := func(s *session.Session) { s.Misfire, s.OnFailure = session.Once, session.Release }
+			d.scan(doc("s0", task), doc("s1", task))
+			d.sleep(readyAfter)
+			mine, _ := d.mine()
+			d.own(mine...)
+			d.ends(mine[0], leaseholder.Ended{Released: true, Reason: leaseholder.Failure, RetryIn: 24 * time.Hour})
+			d.take()
+			d.sleep(time.Duration(1+len(others))*standBack - 1)
+			Expect(d.claims()).NotTo(ContainElement(mine[0]))
+			d.sleep(1)
+			Expect(d.claims()).To(ContainElement(mine[0]))
+		}
+	})
+
+	It("blames nobody for letting a session pass that is released after each failed poll", func() {
+		for release, full := range map[session.OnFailure]bool{session.Keep: true, session.Release: false} {
+			d := newDesk()
+			d.list(peer)
+			change := func(s *session.Session) { s.OnFailure = release }
+			d.scan(doc("s0", change), doc("s1", change))
+			d.sleep(readyAfter)
+			mine, others := d.mine()
+			d.own(mine...)
+			d.heldBy(others[0], peer, ttl)
+			d.freed(others[0])
+			d.sleep(rankDelay)
+			d.grant(others[0])
+			Expect(d.m.fleet.full(peer, d.now)).To(Equal(full), string(release))
 		}
 	})
 

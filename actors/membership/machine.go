@@ -49,8 +49,11 @@ type machine struct {
 	stale     bool // the plan does not fit the view
 	drifted   bool // somebody has a session that the plan gave to another
 	planning  bool
-	plannedAt time.Time         // when the last plan was begun
-	surplus   map[string]*entry // held here, but another should have them
+	plannedAt time.Time // when the last plan was begun
+	// madeFrom and madeAt are when the plan that counts was begun and ready.
+	madeFrom, madeAt time.Time
+	surplus          map[string]*entry // held here, but another should have them
+	surplusFrom      time.Time         // since when there is any
 
 	asking  map[string]*ask // acquires in flight, by session
 	moving  int             // sessions being given up for balance
@@ -165,6 +168,8 @@ func (m *machine) next(now time.Time) time.Time {
 		earlier(m.lookAt)
 	case m.informed(): // else an answer comes first
 		earlier(m.readyAt())
+	case m.fits():
+		earlier(m.readyAt().Add(settle))
 	}
 	if m.planLater(now) {
 		earlier(m.planAt())
@@ -191,9 +196,16 @@ func (m *machine) seen() bool { return m.scanned && m.listed && m.looked }
 // informed reports whether there is a plan that fits what is known.
 func (m *machine) informed() bool { return m.seen() && !m.stale && !m.planning }
 
+// fits reports whether there is a plan of the members and leases that are known, though
+// documents may have changed since: with many they may do so faster than plans are made.
+func (m *machine) fits() bool {
+	return m.seen() && !m.madeFrom.IsZero() && !m.madeFrom.Before(later(m.changedAt, m.lookedAt))
+}
+
 // settleDown makes the node ready once it knows the fleet and the sessions.
 func (m *machine) settleDown(now time.Time) {
-	if m.ready || !m.informed() || now.Before(m.readyAt()) {
+	patient := m.fits() && !now.Before(m.readyAt().Add(settle))
+	if m.ready || !m.informed() && !patient || now.Before(m.readyAt()) {
 		return
 	}
 	if m.fleet.size() > 1 && m.lookedAt.Before(m.readyAt()) {

@@ -14,10 +14,14 @@ func (m *machine) drift(e *entry, holder string) {
 	}
 }
 
-// planAt is when the next plan may be begun: not for half of a burst, and not for
-// every single lease that drifted.
+// planAt is when the next plan may be begun: not for half of a burst, not for every
+// single lease that drifted, and where the members are the same half of the time at most
+// is spent on plans.
 func (m *machine) planAt() time.Time {
 	at := m.arrivals.over()
+	if !m.changedAt.After(m.madeFrom) {
+		at = later(at, m.madeAt.Add(m.madeAt.Sub(m.madeFrom)))
+	}
 	if calm := m.plannedAt.Add(settle); !m.stale && calm.After(at) {
 		return calm
 	}
@@ -117,6 +121,7 @@ func (m *machine) holder(id string, e *entry, now time.Time) string {
 // onPlan takes in a plan: owners holds, for each session, its node's index.
 func (m *machine) onPlan(in *planInput, owners []int32, now time.Time) {
 	m.planning = false
+	m.madeFrom, m.madeAt = m.plannedAt, now
 	for i, name := range in.Sessions {
 		id := name.String()
 		e, ok := m.entries[id]

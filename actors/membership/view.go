@@ -87,6 +87,9 @@ func (m *machine) logCordon() {
 // it.
 func (m *machine) noteSurplus(id string, e *entry, now time.Time) {
 	if c, ok := m.held[id]; ok && !c.leaving && !e.mine && e.owner != "" {
+		if len(m.surplus) == 0 {
+			m.surplusFrom = now
+		}
 		m.surplus[id], e.surplusAt = e, now
 		return
 	}
@@ -95,14 +98,17 @@ func (m *machine) noteSurplus(id string, e *entry, now time.Time) {
 
 // rebalance gives up sessions that another live node should have, once the view
 // of the fleet and what the plan says of the session have stood still. While claims
-// are under way, or a new plan is, what this node has too much is not known. A session
+// are under way, or a new plan is, what this node has too much is not known; where that is
+// for new documents alone, which may never end, all plans of a reconcile interval tell. A session
 // whose poll is in flight is left alone until the poll is over, or all leases were looked
 // at: it could not go before, and minutes later the others may plan otherwise.
 func (m *machine) rebalance(now time.Time) {
 	if len(m.surplus) == 0 || m.draining || now.Before(m.changedAt.Add(settle)) {
 		return
 	}
-	if len(m.asking) > 0 || m.stale || m.drifted || m.planning {
+	unsure := m.stale || m.planning
+	patient := m.fits() && !now.Before(m.surplusFrom.Add(m.set.Reconcile))
+	if len(m.asking) > 0 || m.drifted || unsure && !patient {
 		return
 	}
 	for id, e := range m.surplus {
@@ -115,6 +121,8 @@ func (m *machine) rebalance(now time.Time) {
 			delete(m.surplus, id)
 		case !m.fleet.takes(e.owner) || m.fleet.full(e.owner, now):
 			// The next plan names another.
+		case unsure && now.Before(e.surplusAt.Add(m.set.Reconcile)):
+			// The next plan may leave it here.
 		case now.Before(e.surplusAt.Add(settle)):
 			m.wake(id, e, e.surplusAt.Add(settle), byPlan)
 		case now.Before(e.surplusAt.Add(m.set.Reconcile)) && m.polling(id):
