@@ -9,6 +9,7 @@ import (
 	"leasehold/actors/tree"
 	"leasehold/eventlog"
 	"leasehold/lease/cell"
+	"leasehold/session"
 )
 
 // pollerActor translates messages into events of the machine, and its effects
@@ -55,7 +56,7 @@ func (p *pollerActor) handle(c actor.Context, message Message) {
 	case *Resume:
 		p.apply(c, p.machine.onResume(p.cell.Usable()))
 	case *Update:
-		p.apply(c, p.machine.onUpdate(m.Session, p.cell.Usable()))
+		p.update(c, m.Session)
 	case *Stop:
 		p.apply(c, p.machine.onStop(m.Abort))
 	case *turn:
@@ -74,6 +75,15 @@ func (p *pollerActor) handle(c actor.Context, message Message) {
 		}
 		p.noteDeferral(m)
 		p.ended(c, m)
+	}
+}
+
+// update takes a changed document. Who waits keeps his turn, and polls by the new one,
+// unless it names another host.
+func (p *pollerActor) update(c actor.Context, s *session.Session) {
+	keeps := p.queue != nil && s.URL == p.machine.session.URL
+	if e := p.machine.onUpdate(s, p.cell.Usable()); !keeps {
+		p.apply(c, e)
 	}
 }
 

@@ -55,7 +55,9 @@ var _ = Describe("a poller that waits for its turn", func() {
 			full := &keptGate{Gate: gate.New(0)}
 			b.deps.Gate = full
 			b.start(doc(), 0)
-			b.tell(&poller.Update{Session: doc()})
+			moved := doc()
+			moved.URL = "http://192.0.2.2/"
+			b.tell(&poller.Update{Session: moved})
 			g.Expect(full.turns).To(HaveLen(2))
 			full.turns[0]() // was on its way
 			bubble.Sleep(time.Second)
@@ -63,6 +65,24 @@ var _ = Describe("a poller that waits for its turn", func() {
 			full.turns[1]()
 			bubble.Sleep(time.Second)
 			g.Expect(b.stub.see().begins).To(HaveLen(1))
+		})
+	})
+
+	// Documents may be written again more often than a turn comes.
+	It("keeps its turn whatever is edited but the address, and polls by the new document", func() {
+		run(func(g Gomega, b *bench) {
+			full := &keptGate{Gate: gate.New(0)}
+			b.deps.Gate = full
+			b.start(doc(), 0)
+			edited := doc()
+			edited.Timeout, edited.Interval = time.Second, time.Minute
+			b.tell(&poller.Update{Session: edited})
+			g.Expect(full.turns).To(HaveLen(1))
+			full.turns[0]()
+			bubble.Sleep(time.Second)
+			g.Expect(b.stub.see().jobs).To(HaveLen(1))
+			g.Expect(b.stub.see().jobs[0].Session.Timeout).To(Equal(time.Second))
+			g.Expect(b.stub.see().slots[0].Interval).To(Equal(time.Minute))
 		})
 	})
 
