@@ -68,7 +68,7 @@ func (a *api) acquire(r *call) answer {
 		return refuse(p)
 	}
 	sent := time.Now()
-	o := a.Store.Acquire(r.Context(), c.HolderID, []lease.Claim{{Session: r.id, TTL: target.ttl}})[0]
+	o := a.Store.Acquire(r.Context(), c.HolderID, []lease.Claim{{Session: r.id, TTL: target.ttl, Alone: true}})[0]
 	switch {
 	case o.Err != nil:
 		a.Log.Emit(eventlog.LeaseAcquireFailed{Session: r.id, Trigger: byAPI, Err: o.Err})
@@ -94,6 +94,10 @@ const byAPI = "api"
 // heldBy says who has the lease instead, and when to come back.
 func heldBy(o lease.Outcome) *problem {
 	p := newProblem(http.StatusConflict, "held by another", "")
+	if o.Holder == "" {
+		p = newProblem(http.StatusConflict, "poll in flight",
+			"the lease is free, but a poll of its last holder, in whose place somebody ended it, may not be over")
+	}
 	p.HolderID, p.Version = o.Holder, new(int64(o.Token))
 	p.retryAfter = max(o.Remaining, leastPause) // also where no end is known
 

@@ -217,6 +217,22 @@ func TestALeaseWithoutExpiryIsShownAsSuch(t *testing.T) {
 	})
 }
 
+// A worker begins with its lease: nothing in Redis holds it back then.
+func TestALeaseThatWasEndedInItsHoldersPlaceIsRefusedWhileThatOnesPollMayBeInFlight(t *testing.T) {
+	onBench(t, func(b *bench) {
+		b.put("s1", external)
+		b.rdb.HSet(b.t.Context(), b.keys.State("s1"), "version", 7, "busy", 7, "busy_until", time.Now().Add(20500*time.Millisecond).UnixMilli())
+		got := b.want(http.StatusConflict, "POST", s1, asW1)
+		if got.HolderID != "" || got.Version != 7 || retryAfter(got) != 21 || !strings.Contains(got.text, "in flight") {
+			t.Errorf("%s, Retry-After %d", got.text, retryAfter(got))
+		}
+		time.Sleep(21 * time.Second)
+		if got := b.want(http.StatusCreated, "POST", s1, asW1); got.Version != 8 {
+			t.Error(got.text)
+		}
+	})
+}
+
 // No answer of Redis means unknown. Nothing that is not known counts as free, as
 // lost or as released.
 func TestNoAnswerOfRedisIsUnknown(t *testing.T) {

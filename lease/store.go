@@ -58,6 +58,9 @@ type Claim struct {
 	// Interval is that of the session's polls by the document that the caller knows:
 	// it may have been edited since the last poll. Zero: as the last poll had it.
 	Interval time.Duration
+	// Alone is for work that begins with the grant, without a Begin: there is none while
+	// a poll of the last holder may be in flight, whose lease somebody ended in its place.
+	Alone bool
 }
 
 // Outcome answers one claim.
@@ -71,7 +74,8 @@ type Outcome struct {
 	// Holder and Token describe the lease as it stands after the claim.
 	Holder string
 	Token  Token
-	// Remaining is how long a lease held by another still lives, or NoExpiry.
+	// Remaining is how long a lease held by another still lives, or NoExpiry; without a
+	// Holder, how long a poll of the last one may be in flight.
 	Remaining time.Duration
 	// Wait is how long a granted session's next due start is away; zero when due.
 	Wait time.Duration

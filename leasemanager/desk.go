@@ -13,7 +13,8 @@ import (
 
 // TryAcquire reports whether the session is ours, since now or before. It waits for
 // one answer of Redis, not for the lease. False without an error means that another
-// has it, or that what we had is still ending. Errors mean "unknown": ErrUncertain,
+// has it, that what we had is still ending, or that a poll of the last holder may be in
+// flight, whose lease somebody ended in its place. Errors mean "unknown": ErrUncertain,
 // ErrHeldOff, ErrStopped, the context's, or what Redis said.
 func (m *Member) TryAcquire(ctx context.Context, sessionID string) (bool, error) {
 	if err := m.check(sessionID); err != nil {

@@ -19,11 +19,7 @@ func (s *Store) Acquire(ctx context.Context, holder string, claims []lease.Claim
 			c := &call{script: s.scripts.acquire, args: []any{holder, millis(s.opts.StateTTL)}}
 			for _, claim := range claims[from:to] {
 				c.addKeys(s.leaseKeys(claim.Session))
-				interval := int64(0)
-				if claim.Interval > 0 {
-					interval = millis(claim.Interval)
-				}
-				c.args = append(c.args, millis(claim.TTL), claim.Abandoned, interval)
+				c.args = append(c.args, millis(claim.TTL), claim.Abandoned, polls(claim))
 			}
 
 			return c
@@ -47,6 +43,18 @@ func (s *Store) Acquire(ctx context.Context, holder string, claims []lease.Claim
 	})
 
 	return out
+}
+
+// polls is what a claim says of the session's polls.
+func polls(c lease.Claim) int64 {
+	switch {
+	case c.Alone:
+		return -1
+	case c.Interval > 0:
+		return millis(c.Interval)
+	default:
+		return 0
+	}
 }
 
 // askWho returns a call that asks who answers the calls sent with it. In a cluster they

@@ -114,7 +114,7 @@ func (m *machine) onTake(t *Take, now time.Time) {
 	default:
 		m.entries[t.Session] = &entry{takers: []*Take{t}}
 		m.out.claims = append(m.out.claims, lease.Claim{
-			Session: t.Session, TTL: m.ttl, Abandoned: m.abandoned(t.Session, now),
+			Session: t.Session, TTL: m.ttl, Abandoned: m.abandoned(t.Session, now), Alone: true,
 		})
 	}
 }
@@ -393,8 +393,13 @@ func (m *machine) forgotten(session string, sent, now time.Time) bool {
 	return other.holder != "" && !heldOff
 }
 
-// noteOther remembers who has a session, and since when he has it without expiry.
+// noteOther remembers who has a session, and since when he has it without expiry. One
+// whose poll may be in flight has it no more.
 func (m *machine) noteOther(o lease.Outcome, now time.Time) {
+	m.lost.forget(o.Session)
+	if o.Holder == "" {
+		return
+	}
 	k := mark{holder: o.Holder, since: now, until: now.Add(othersFor * m.ttl)}
 	if o.Remaining == lease.NoExpiry {
 		k.endless = now
@@ -403,7 +408,6 @@ func (m *machine) noteOther(o lease.Outcome, now time.Time) {
 		}
 	}
 	m.others.keep(o.Session, k, now)
-	m.lost.forget(o.Session)
 }
 
 // abandoned returns a holder whose lease without expiry may be taken over: a live

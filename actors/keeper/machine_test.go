@@ -97,7 +97,7 @@ var _ = Describe("a keeper's machine", func() {
 
 	It("claims once for all who ask, and tells them once the lease can be seen to be ours", func() {
 		first, second := d.ask(true), d.ask(true)
-		Expect(d.answer(granted(7))).To(Equal(lease.Claim{Session: "s", TTL: ttl}))
+		Expect(d.answer(granted(7))).To(Equal(lease.Claim{Session: "s", TTL: ttl, Alone: true}))
 		id := d.m.take().spawns[0].id
 		third := d.ask(true)
 		Expect(*first).To(BeEmpty())
@@ -116,6 +116,15 @@ var _ = Describe("a keeper's machine", func() {
 		d.answer(lease.Outcome{Err: errNoAnswer})
 		Expect(*got).To(Equal([]Taken{{Err: errNoAnswer}}))
 		Expect(d.m.entries).To(BeEmpty())
+	})
+
+	It("remembers who had it also where it was refused for that one's poll, which may be in flight", func() {
+		d.ask(true)
+		d.answer(other(ttl))
+		got := d.ask(true)
+		d.answer(lease.Outcome{Token: 6, Remaining: time.Second})
+		Expect(*got).To(Equal([]Taken{{}}))
+		Expect(d.m.others.get("s", d.now).holder).To(Equal("other"))
 	})
 
 	It("gives back what nobody waits for any more", func() {

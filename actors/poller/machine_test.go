@@ -30,12 +30,15 @@ func with(m machine, change func(*machine)) machine {
 }
 
 func blocked() machine { return with(waiting(), func(m *machine) { m.blocked = true }) }
+
 func heldOff() machine {
 	return with(waiting(), func(m *machine) { m.heldOff, m.later = true, rest })
 }
+
 func heldOffLonger() machine {
 	return with(waiting(), func(m *machine) { m.heldOff = true })
 }
+
 func running() machine  { return with(waiting(), func(m *machine) { m.running = true }) }
 func asking() machine   { return with(running(), func(m *machine) { m.ask = true }) }
 func stopping() machine { return with(running(), func(m *machine) { m.stopping = true }) }

@@ -56,6 +56,7 @@ func Specs(run Runner) {
 	ginkgo.Describe("renew", func() { renewSpecs(run) })
 	ginkgo.Describe("renew, with a poll in flight,", func() { busySpecs(run) })
 	ginkgo.Describe("release", func() { releaseSpecs(run) })
+	ginkgo.Describe("acquire, for work without a begin,", func() { aloneSpecs(run) })
 	ginkgo.Describe("look", func() { lookSpecs(run) })
 	ginkgo.Describe("read", func() { readSpecs(run) })
 	ginkgo.Describe("begin", func() { beginSpecs(run) })

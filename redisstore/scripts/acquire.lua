@@ -3,11 +3,13 @@
 -- KEYS  for each lease i: [2i-1] the lease key, [2i] its state hash
 -- ARGV  [1] holder  [2] base TTL of the state in ms
 --       for each lease i: [3i] lease TTL in ms, [3i+1] holder that abandoned it, or '',
---       [3i+2] interval of its polls in ms by the caller's document, or 0
+--       [3i+2] interval of its polls in ms by the caller's document, or 0; -1 where work
+--       begins with the grant, without begin
 -- Returns for each lease, one after the other: flags, holder, token, remaining ms, wait ms.
 --       flags 0 held by holder, -1 a key has a foreign type (nothing touched),
 --       else 1 granted + 2 was ours already + 4 there was no counter.
---       remaining is -1 for a lease without expiry.
+--       remaining is -1 for a lease without expiry; without a holder, how long a poll of
+--       the last one may still be in flight.
 --
 -- Invariant: the token grows by one if and only if a lease is taken; where no
 -- counter exists it is the server's time in microseconds, so it never falls.
@@ -42,6 +44,17 @@ local function keep(state, life, fresh)
   end
 end
 
+-- flight is how long a poll may still be in flight of whose lease did not end by itself:
+-- somebody deleted it, or an operator released it.
+local function flight(state)
+  local s = call('HMGET', state, 'busy_until', 'last', 'busy_max')
+  local left, last = (tonumber(s[1] or '') or 0) - now, tonumber(s[2] or '') or 0
+  if last > now then -- begun by a clock that has been set back
+    left = math.min(left, (tonumber(s[3] or '') or 0) - last)
+  end
+  return left
+end
+
 local leases, free, out = {}, {}, {}
 for i = 1, #KEYS / 2 do
   leases[i] = KEYS[2 * i - 1]
@@ -63,6 +76,12 @@ local function acquire(holder, lease, state, ttl, abandoned, wanted)
   local s = pcall('HMGET', state, 'version', 'due', 'retry_at', 'interval')
   if foreign(holder) or foreign(s) then
     return -1, '', 0, 0, 0
+  end
+  if not holder and wanted < 0 then
+    local left = flight(state)
+    if left > 0 then
+      return 0, '', s[1] or 0, left, 0
+    end
   end
   if not holder and not call('SET', lease, me, 'NX', 'PX', ttl) then
     holder = call('GET', lease) -- the batch named it before
