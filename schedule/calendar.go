@@ -52,28 +52,72 @@ func isHourly(expression string) bool {
 // epoch is the same for everybody, so that all nodes come to the same gaps.
 func epoch() time.Time { return time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
-// Next returns the first moment after t that the calendar names.
+// Next returns the first moment after t that the calendar names. The expression is asked
+// for each even stretch of the zone's clock alone: of changes its package knows only
+// those by an hour that leave midnight be.
 func (c *Calendar) Next(t time.Time) time.Time {
-	next := c.times.Next(t.In(c.zone))
-	for !c.hourly && isSecond(next) {
-		next = c.times.Next(next)
+	s := c.stretch(t)
+	if before := c.stretch(s.start.Add(-1)); t.Before(before.until) {
+		s = before
 	}
-	if next.IsZero() {
-		return next
+	var next time.Time
+	for next.IsZero() || !next.Before(s.start) {
+		at, known := c.first(s, t)
+		if known && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+		if at.IsZero() || s.end.IsZero() {
+			break
+		}
+		s = c.stretch(s.end)
 	}
 
-	return next.UTC()
+	return next
 }
 
-// isSecond reports whether the clock has shown the same before, since it was set back.
-func isSecond(t time.Time) bool {
-	const longAgo = 3 * time.Hour // no zone sets its clock back by as much
-	_, offset := t.Zone()
-	_, was := t.Add(-longAgo).Zone()
-	back := time.Duration(was-offset) * time.Second
-	_, then := t.Add(-back).Zone()
+// stretch is a time in which a zone's clock runs evenly.
+type stretch struct {
+	offset     time.Duration // of the clock, ahead of UTC
+	start, end time.Time     // zero: there was, there will be no change
+	// from and until bound the moments that are named by this clock: not those that the
+	// one before it showed, but also those that the next one leaves out.
+	from, until time.Time
+}
 
-	return back > 0 && then == was
+// stretch returns the one that t is in.
+func (c *Calendar) stretch(t time.Time) stretch {
+	s := stretch{offset: c.offset(t)}
+	s.start, s.end = t.In(c.zone).ZoneBounds()
+	s.from, s.until = s.start, s.end
+	if back := c.offset(s.start.Add(-1)) - s.offset; !c.hourly && back > 0 {
+		s.from = s.start.Add(back)
+	}
+	if !s.end.IsZero() {
+		s.until = s.end.Add(max(0, c.offset(s.end)-s.offset))
+	}
+
+	return s
+}
+
+func (c *Calendar) offset(t time.Time) time.Duration {
+	_, seconds := t.In(c.zone).Zone()
+
+	return time.Duration(seconds) * time.Second
+}
+
+// first returns the first moment after t that the stretch's clock names, if it does; it
+// is zero where that clock would never do so.
+func (c *Calendar) first(s stretch, t time.Time) (at time.Time, known bool) {
+	if just := s.from.Add(-time.Second); t.Before(just) {
+		t = just
+	}
+	at = c.times.Next(t.UTC().Add(s.offset)) // as if UTC were what the clock shows
+	if at.IsZero() {
+		return at, false
+	}
+	at = at.Add(-s.offset)
+
+	return at, s.until.IsZero() || at.Before(s.until)
 }
 
 // Shortest returns the shortest time between two moments, whole seconds.

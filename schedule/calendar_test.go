@@ -25,7 +25,8 @@ func moment(t *testing.T, text string) time.Time {
 	return at
 }
 
-// Clocks in Berlin go from 2 to 3 on 2027-03-28 and from 3 to 2 on 2026-10-25.
+// Clocks in Berlin go from 2 to 3 on 2027-03-28 and from 3 to 2 on 2026-10-25, in Troll
+// from 1 to 3, on Lord Howe from 2 to half past 2 and back, in Santiago from 0 to 1.
 func TestACalendarKeepsTheClockOnTheWall(t *testing.T) {
 	for name, c := range map[string]struct {
 		expression, zone string
@@ -53,6 +54,26 @@ func TestACalendarKeepsTheClockOnTheWall(t *testing.T) {
 		"every half hour goes on in the hour that comes twice": {
 			"*/30 * * * *", "Europe/Berlin", "2026-10-25T00:15:00Z",
 			[]string{"2026-10-25T00:30:00Z", "2026-10-25T01:00:00Z", "2026-10-25T01:30:00Z"},
+		},
+		"a midnight that does not come": {
+			"0 0 * * *", "America/Santiago", "2026-09-05T12:00:00Z",
+			[]string{"2026-09-06T04:00:00Z", "2026-09-07T03:00:00Z"},
+		},
+		"two hours that do not come": {
+			"30 1,2,3 * * *", "Antarctica/Troll", "2026-03-28T12:00:00Z",
+			[]string{"2026-03-29T01:30:00Z", "2026-03-29T02:30:00Z", "2026-03-29T23:30:00Z"},
+		},
+		"half an hour that does not come": {
+			"15,45 1,2 * * *", "Australia/Lord_Howe", "2026-10-03T12:00:00Z",
+			[]string{"2026-10-03T14:45:00Z", "2026-10-03T15:15:00Z", "2026-10-03T15:45:00Z", "2026-10-04T14:15:00Z"},
+		},
+		"half an hour that comes twice is served once": {
+			"45 1 * * *", "Australia/Lord_Howe", "2026-04-04T12:00:00Z",
+			[]string{"2026-04-04T14:45:00Z", "2026-04-05T15:15:00Z"},
+		},
+		"a day that does not come": {
+			"0 12 * * *", "Pacific/Apia", "2011-12-29T00:00:00Z",
+			[]string{"2011-12-29T22:00:00Z", "2011-12-30T22:00:00Z", "2011-12-31T22:00:00Z"},
 		},
 		"a word": {"@daily", "America/New_York", "2026-11-28T12:00:00Z", []string{"2026-11-29T05:00:00Z"}},
 	} {
