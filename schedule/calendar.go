@@ -11,8 +11,8 @@ import (
 
 // Calendar says when a session is due by the clock on the wall of some zone. Where the
 // clock is set forward, what falls into the gap is due later by that much. Where it is
-// set back, what names hours is due in the first of two equal ones only; what is due
-// every hour goes on.
+// set back, what is due in some hours of the day is due in the first of two equal ones
+// only; what is due in each goes on.
 type Calendar struct {
 	text   string
 	zone   *time.Location
@@ -35,18 +35,19 @@ func ParseCalendar(expression, zone string) (*Calendar, error) {
 	if err != nil || zone == "Local" {
 		return nil, fmt.Errorf("is in no time zone that is known: %.64q", zone)
 	}
-	c := &Calendar{text: expression + " " + where.String(), zone: where, times: times, hourly: isHourly(expression)}
+	c := &Calendar{text: expression + " " + where.String(), zone: where, times: times, hourly: isHourly(times)}
 	if c.Next(epoch()).IsZero() {
 		return nil, errors.New("names a moment that never comes")
 	}
 	return c, nil
 }
 
-// isHourly reports whether the expression names no hour.
-func isHourly(expression string) bool {
-	fields := strings.Fields(expression)
+// isHourly reports whether all hours of the day are named, in whatever words.
+func isHourly(times cron.Schedule) bool {
+	const all = 1<<24 - 1
+	fields, ok := times.(*cron.SpecSchedule)
 
-	return fields[0] == "@hourly" || len(fields) > 1 && strings.HasPrefix(fields[1], "*")
+	return ok && fields.Hour&all == all
 }
 
 // epoch is the same for everybody, so that all nodes come to the same gaps.

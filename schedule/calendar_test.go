@@ -55,6 +55,22 @@ func TestACalendarKeepsTheClockOnTheWall(t *testing.T) {
 			"*/30 * * * *", "Europe/Berlin", "2026-10-25T00:15:00Z",
 			[]string{"2026-10-25T00:30:00Z", "2026-10-25T01:00:00Z", "2026-10-25T01:30:00Z"},
 		},
+		"every second hour is served once in the hour that comes twice": {
+			"0 */2 * * *", "Europe/Berlin", "2026-10-24T23:00:00Z",
+			[]string{"2026-10-25T00:00:00Z", "2026-10-25T03:00:00Z"},
+		},
+		"hours that are named as a step": {
+			"0 */1 * * *", "Europe/Berlin", "2026-10-24T23:00:00Z",
+			[]string{"2026-10-25T00:00:00Z", "2026-10-25T01:00:00Z", "2026-10-25T02:00:00Z"},
+		},
+		"all hours, one by one": {
+			"0 0-23 * * *", "Europe/Berlin", "2026-10-24T23:00:00Z",
+			[]string{"2026-10-25T00:00:00Z", "2026-10-25T01:00:00Z", "2026-10-25T02:00:00Z"},
+		},
+		"every hour, in a word": {
+			"@hourly", "Europe/Berlin", "2026-10-24T23:00:00Z",
+			[]string{"2026-10-25T00:00:00Z", "2026-10-25T01:00:00Z", "2026-10-25T02:00:00Z"},
+		},
 		"a midnight that does not come": {
 			"0 0 * * *", "America/Santiago", "2026-09-05T12:00:00Z",
 			[]string{"2026-09-06T04:00:00Z", "2026-09-07T03:00:00Z"},
