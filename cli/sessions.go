@@ -165,7 +165,7 @@ func (d Deps) listSessions() *cobra.Command {
   failing   leased by a node that is alive, the last poll failed
   unleased  to be polled, and nobody has the lease
   orphaned  the lease is that of a node without a heartbeat
-  api       leased by a worker, over the lease API
+  api       leased by a worker, over the lease API or a library
   external  for workers alone, and none has the lease
   paused    not polled
   invalid   the document, or a key of the session, can't be used

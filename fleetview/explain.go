@@ -93,7 +93,7 @@ func obstacles(s Session, nodes Nodes, preferred string, now time.Time) []string
 	case External:
 		all = append(all, "it is external: no node polls it, and no worker has its lease")
 	case API:
-		all = append(all, "the worker "+in.Holder+" has its lease, over the lease API"+until(in))
+		all = append(all, "the worker "+in.Holder+" has its lease, over the lease API or a library"+until(in))
 	case Orphaned:
 		all = append(all, "its lease is that of "+in.Holder+", which is gone"+until(in))
 	case Unleased:

@@ -17,7 +17,7 @@ const (
 	Failing  State = "failing"  // leased by a node that is alive, its last poll failed
 	Unleased State = "unleased" // nobody has its lease
 	Orphaned State = "orphaned" // its lease is that of a node without a heartbeat
-	API      State = "api"      // leased by a worker, over the lease API
+	API      State = "api"      // leased by a worker, over the lease API or a library
 	External State = "external" // for workers alone, and none has its lease
 	Paused   State = "paused"
 	Invalid  State = "invalid" // its document, or a key of it, can't be used
@@ -41,8 +41,8 @@ func (n Nodes) State(s Session) State {
 		return External
 	case holder == "":
 		return Unleased
-	case !alive && !lease.InstanceForm(holder):
-		return API
+	case !alive && (s.Spec.Kind == session.External || !lease.InstanceForm(holder)):
+		return API // what is for workers alone has no node that could be gone
 	case !alive:
 		return Orphaned
 	case s.Lease.Failures > 0:
@@ -59,6 +59,9 @@ func (n Nodes) Late(s Session, now time.Time) time.Duration {
 	switch n.State(s) {
 	case OK, Failing, Unleased, Orphaned:
 	case API, External, Paused, Invalid:
+		return 0
+	}
+	if s.Spec.Kind == session.External { // a library with a heartbeat has it
 		return 0
 	}
 	return schedule.Overdue(s.Spec.Policy(), s.Lease.Due(), now, s.Spec.Timeout)

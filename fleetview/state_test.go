@@ -28,21 +28,23 @@ func TestTheStateOfASession(t *testing.T) {
 		change func(*fleetview.Session)
 		want   fleetview.State
 	}{
-		"held by a node that lives":             {func(*fleetview.Session) {}, fleetview.OK},
-		"its last poll failed":                  {func(s *fleetview.Session) { s.Lease.Failures = 1 }, fleetview.Failing},
-		"nobody has it":                         {func(s *fleetview.Session) { s.Lease.Holder = "" }, fleetview.Unleased},
-		"nobody has it, and it failed":          {func(s *fleetview.Session) { s.Lease.Holder, s.Lease.Failures = "", 3 }, fleetview.Unleased},
-		"held by a node that is gone":           {func(s *fleetview.Session) { s.Lease.Holder = nodeB }, fleetview.Orphaned},
-		"held by a node that is gone, failing":  {func(s *fleetview.Session) { s.Lease.Holder, s.Lease.Failures = nodeB, 3 }, fleetview.Orphaned},
-		"held by a worker":                      {func(s *fleetview.Session) { s.Lease.Holder = "w1" }, fleetview.API},
-		"for workers, and none has it":          {func(s *fleetview.Session) { s.Spec.Kind, s.Lease.Holder = session.External, "" }, fleetview.External},
-		"for workers, and one has it":           {func(s *fleetview.Session) { s.Spec.Kind, s.Lease.Holder = session.External, "w1" }, fleetview.API},
-		"for workers, and held by a live node":  {func(s *fleetview.Session) { s.Spec.Kind = session.External }, fleetview.OK},
-		"paused, also while somebody has it":    {func(s *fleetview.Session) { s.Spec.Paused = true }, fleetview.Paused},
-		"paused, and for workers":               {func(s *fleetview.Session) { s.Spec.Paused, s.Spec.Kind, s.Lease.Holder = true, session.External, "" }, fleetview.Paused},
-		"a document that can't be used":         {func(s *fleetview.Session) { s.Problem = "no" }, fleetview.Invalid},
-		"paused, and with a key of wrong type":  {func(s *fleetview.Session) { s.Problem, s.Spec.Paused = "no", true }, fleetview.Invalid},
-		"held by a worker that looks like none": {func(s *fleetview.Session) { s.Lease.Holder = nodeA + "x" }, fleetview.API},
+		"held by a node that lives":              {func(*fleetview.Session) {}, fleetview.OK},
+		"its last poll failed":                   {func(s *fleetview.Session) { s.Lease.Failures = 1 }, fleetview.Failing},
+		"nobody has it":                          {func(s *fleetview.Session) { s.Lease.Holder = "" }, fleetview.Unleased},
+		"nobody has it, and it failed":           {func(s *fleetview.Session) { s.Lease.Holder, s.Lease.Failures = "", 3 }, fleetview.Unleased},
+		"held by a node that is gone":            {func(s *fleetview.Session) { s.Lease.Holder = nodeB }, fleetview.Orphaned},
+		"held by a node that is gone, failing":   {func(s *fleetview.Session) { s.Lease.Holder, s.Lease.Failures = nodeB, 3 }, fleetview.Orphaned},
+		"held by a worker":                       {func(s *fleetview.Session) { s.Lease.Holder = "w1" }, fleetview.API},
+		"for workers, and none has it":           {func(s *fleetview.Session) { s.Spec.Kind, s.Lease.Holder = session.External, "" }, fleetview.External},
+		"for workers, and one has it":            {func(s *fleetview.Session) { s.Spec.Kind, s.Lease.Holder = session.External, "w1" }, fleetview.API},
+		"for workers, and held by a live node":   {func(s *fleetview.Session) { s.Spec.Kind = session.External }, fleetview.OK},
+		"for workers, and one looks like a node": {func(s *fleetview.Session) { s.Spec.Kind, s.Lease.Holder = session.External, nodeB }, fleetview.API},
+		"held by a library, by hand":             {func(s *fleetview.Session) { s.Lease.Holder = nodeB + lease.ByHand }, fleetview.API},
+		"paused, also while somebody has it":     {func(s *fleetview.Session) { s.Spec.Paused = true }, fleetview.Paused},
+		"paused, and for workers":                {func(s *fleetview.Session) { s.Spec.Paused, s.Spec.Kind, s.Lease.Holder = true, session.External, "" }, fleetview.Paused},
+		"a document that can't be used":          {func(s *fleetview.Session) { s.Problem = "no" }, fleetview.Invalid},
+		"paused, and with a key of wrong type":   {func(s *fleetview.Session) { s.Problem, s.Spec.Paused = "no", true }, fleetview.Invalid},
+		"held by a worker that looks like none":  {func(s *fleetview.Session) { s.Lease.Holder = nodeA + "x" }, fleetview.API},
 	} {
 		if got := nodes.State(ofA(c.change)); got != c.want {
 			t.Errorf("%s: %s, want %s", what, got, c.want)
@@ -70,14 +72,15 @@ func TestOnlyWhatNodesPollIsLate(t *testing.T) {
 		change func(*fleetview.Session)
 		late   bool
 	}{
-		"ok":       {func(*fleetview.Session) {}, true},
-		"failing":  {func(s *fleetview.Session) { s.Lease.Failures = 1 }, true},
-		"unleased": {func(s *fleetview.Session) { s.Lease.Holder = "" }, true},
-		"orphaned": {func(s *fleetview.Session) { s.Lease.Holder = nodeB }, true},
-		"api":      {func(s *fleetview.Session) { s.Lease.Holder = "w1" }, false},
-		"external": {func(s *fleetview.Session) { s.Spec.Kind, s.Lease.Holder = session.External, "" }, false},
-		"paused":   {func(s *fleetview.Session) { s.Spec.Paused = true }, false},
-		"invalid":  {func(s *fleetview.Session) { s.Problem = "no" }, false},
+		"ok":                              {func(*fleetview.Session) {}, true},
+		"failing":                         {func(s *fleetview.Session) { s.Lease.Failures = 1 }, true},
+		"unleased":                        {func(s *fleetview.Session) { s.Lease.Holder = "" }, true},
+		"orphaned":                        {func(s *fleetview.Session) { s.Lease.Holder = nodeB }, true},
+		"api":                             {func(s *fleetview.Session) { s.Lease.Holder = "w1" }, false},
+		"external":                        {func(s *fleetview.Session) { s.Spec.Kind, s.Lease.Holder = session.External, "" }, false},
+		"by a node that does not poll it": {func(s *fleetview.Session) { s.Spec.Kind = session.External }, false},
+		"paused":                          {func(s *fleetview.Session) { s.Spec.Paused = true }, false},
+		"invalid":                         {func(s *fleetview.Session) { s.Problem = "no" }, false},
 	} {
 		s := ofA(func(s *fleetview.Session) { s.Lease.Next = due; c.change(s) })
 		want := time.Duration(0)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -38,7 +39,8 @@ func (c claim) check() *problem {
 }
 
 // badHolder says why a holder can't be used; empty when it can. The form of an
-// instance ID is the nodes' own: nobody else may renew or release in their name.
+// instance ID is the nodes' own, also as that of a lease by hand: nobody else may renew
+// or release in their name.
 func badHolder(holder string) string {
 	switch n := utf8.RuneCountInString(holder); {
 	case holder == "":
@@ -47,7 +49,7 @@ func badHolder(holder string) string {
 		return "is not valid UTF-8"
 	case n > maxHolder:
 		return fmt.Sprintf("has %d characters, more than %d", n, maxHolder)
-	case lease.InstanceForm(holder):
+	case lease.InstanceForm(strings.TrimSuffix(holder, lease.ByHand)):
 		return "has the form of a node's instance ID"
 	}
 	for _, r := range holder {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"leasehold/httpapi"
+	"leasehold/lease"
 	"leasehold/session"
 )
 
@@ -51,22 +52,24 @@ func TestHolders(t *testing.T) {
 	})
 }
 
-// The form of an instance ID is refused, so that nobody can act for a node.
+// The form of an instance ID is refused, so that nobody can act for a node, or for what
+// a library has leased by hand.
 func TestANodesLeaseIsOutOfReach(t *testing.T) {
-	onBench(t, func(b *bench) {
-		b.put("s1", web)
-		const node = "n-1764288000123456789-0badcafe"
-		b.rdb.Set(b.t.Context(), b.keys.Lease("s1"), node, ttl)
-		b.rdb.HSet(b.t.Context(), b.keys.State("s1"), "version", 41)
-		as := `{"holder_id":"` + node + `","version":41}`
-		b.want(http.StatusUnprocessableEntity, "DELETE", s1, as)
-		b.want(http.StatusUnprocessableEntity, "POST", s1+"/renew", as)
-		b.want(http.StatusUnprocessableEntity, "POST", s1, as)
-		got := b.want(http.StatusConflict, "POST", s1, asW1)
-		if got.HolderID != node || got.Version != 41 || b.holder("s1") != node {
-			t.Errorf("%s; %q has it", got.text, b.holder("s1"))
-		}
-	})
+	for _, holder := range []string{"n-1764288000123456789-0badcafe", "n-1764288000123456789-0badcafe" + lease.ByHand} {
+		onBench(t, func(b *bench) {
+			b.put("s1", web)
+			b.rdb.Set(b.t.Context(), b.keys.Lease("s1"), holder, ttl)
+			b.rdb.HSet(b.t.Context(), b.keys.State("s1"), "version", 41)
+			as := `{"holder_id":"` + holder + `","version":41}`
+			b.want(http.StatusUnprocessableEntity, "DELETE", s1, as)
+			b.want(http.StatusUnprocessableEntity, "POST", s1+"/renew", as)
+			b.want(http.StatusUnprocessableEntity, "POST", s1, as)
+			got := b.want(http.StatusConflict, "POST", s1, asW1)
+			if got.HolderID != holder || got.Version != 41 || b.holder("s1") != holder {
+				t.Errorf("%s; %q has it", got.text, b.holder("s1"))
+			}
+		})
+	}
 }
 
 func TestBodies(t *testing.T) {

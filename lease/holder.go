@@ -2,6 +2,10 @@ package lease
 
 import "strings"
 
+// ByHand is what follows an instance ID in the holder of a lease that a service took by
+// hand, beside nodes that poll: it is no node's, so no heartbeat says that it lives.
+const ByHand = "/manual"
+
 // InstanceForm reports whether a holder looks like the instance ID of a node:
 // {name}-{digits}-{8 hex digits}. Holders of the lease API never do.
 func InstanceForm(holder string) bool {

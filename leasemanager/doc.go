@@ -63,7 +63,8 @@
 // share their settings, [Config.Keys] above all. A member has a heartbeat
 // and counts as a node. Where it leases by hand beside nodes that poll, under
 // the same keys, give it [WithoutHeartbeat]: else they would plan for it, and see
-// only later that it takes nothing.
+// only later that it takes nothing. Its InstanceID ends with "/manual" then, so that
+// it passes for a worker, and not for a node that is gone.
 //
 // # Concurrency and errors
 //

@@ -13,6 +13,7 @@ import (
 	"leasehold/actors/poller"
 	"leasehold/config"
 	"leasehold/eventlog"
+	"leasehold/lease"
 	"leasehold/node"
 	"leasehold/redisevents"
 	"leasehold/redisstore"
@@ -69,10 +70,14 @@ func New(cfg Config, options ...Option) (*Member, error) {
 	for _, option := range options {
 		option(m)
 	}
+	if m.anonymous && m.poll == nil {
+		m.instance += lease.ByHand // what looks like a node without a heartbeat counts as dead
+	}
 	return m, nil
 }
 
-// InstanceID is unique in the fleet and new for each member.
+// InstanceID is unique in the fleet and new for each member. It ends with "/manual" for
+// one without a heartbeat.
 func (m *Member) InstanceID() string { return m.instance }
 
 // Done is closed when the member has stopped: by Stop, by its context, or since it
@@ -144,17 +149,13 @@ func (m *Member) contact(ctx context.Context) error {
 	return nil
 }
 
-// byHand is what a member that polls by plan has behind its instance ID in leases
-// that were taken by hand.
-const byHand = "/manual"
-
 // startNodes starts the node that leases by hand, and the one that polls by plan.
 func (m *Member) startNodes(ctx context.Context) error {
 	hand := m.assembly()
 	hand.Requests, hand.Watcher = m.desk, watcher{book: m.book}
 	hand.NoHeartbeat = m.anonymous
 	if m.poll != nil {
-		hand.Instance += byHand
+		hand.Instance += lease.ByHand
 		hand.NoHeartbeat = true
 	}
 	if err := m.startNode(ctx, hand); err != nil || m.poll == nil {

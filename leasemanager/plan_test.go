@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"leasehold/internal/bubble"
+	"leasehold/lease"
 	"leasehold/leasemanager"
 )
 
@@ -290,6 +291,8 @@ var _ = Describe("members that poll by plan", func() {
 			for i := range 4 {
 				hand.take(fmt.Sprintf("s%d", i))
 			}
+			g.Expect(f.Owners()).To(HaveKeyWithValue("s0", hand.InstanceID()))
+			g.Expect(lease.InstanceForm(hand.InstanceID())).To(BeFalse(), "a node without a heartbeat would count as dead")
 			plan := f.start(leasemanager.WithPoller(w.poll))
 			bubble.Sleep(2 * ttl)
 			g.Expect(w.all()).To(BeEmpty())
