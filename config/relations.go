@@ -15,6 +15,9 @@ func (l *loader) derive() {
 	if c.sources["LEASEHOLD_INSTANCE_NAME"] == Default {
 		c.InstanceName = hostname()
 	}
+	if c.sources["LEASEHOLD_RESULT_STREAM"] == Default {
+		c.ResultStream = c.Keys.Results()
+	}
 	if c.sources["LEASEHOLD_LEASE_SAFETY_MARGIN"] == Default {
 		c.LeaseSafetyMargin = c.LeaseTTL / 15
 	}

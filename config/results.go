@@ -13,7 +13,7 @@ import (
 func resultVars() []Var {
 	return []Var{
 		text(Var{
-			Name: "LEASEHOLD_RESULT_STREAM", Default: "poll:results", EmptyCounts: true,
+			Name: "LEASEHOLD_RESULT_STREAM", DefaultText: "key prefix + results (poll:results)", EmptyCounts: true,
 			Meaning: "Redis stream of results; set but empty: no stream",
 		}, func(c *Config) *string { return &c.ResultStream }, anything),
 		number(Var{

@@ -54,6 +54,9 @@ type Config struct {
 	// MaxSessions is the most sessions taken by plan (0: no limit), Concurrency the
 	// most polls in flight (256).
 	MaxSessions, Concurrency int
+	// ResultStream is the Redis stream that results are appended to: poll:results, with
+	// the prefix of Keys in place of poll:.
+	ResultStream string
 	// PollInterval (10 s) and PollTimeout (5 s) are for documents that name none.
 	PollInterval, PollTimeout time.Duration
 
@@ -85,7 +88,7 @@ func (c Config) settings() (config.Config, error) {
 	}
 	for name, value := range map[string]string{
 		"REDIS_URL": c.RedisURL, "INSTANCE_NAME": c.Name, "KEYSPACE_EVENTS": string(c.Events),
-		"KEY_PREFIX": c.Keys.Prefix, "SESSION_PREFIX": c.Keys.SessionPrefix,
+		"KEY_PREFIX": c.Keys.Prefix, "SESSION_PREFIX": c.Keys.SessionPrefix, "RESULT_STREAM": c.ResultStream,
 	} {
 		if value != "" {
 			set(name, value)

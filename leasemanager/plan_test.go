@@ -13,6 +13,7 @@ import (
 	"leasehold/internal/bubble"
 	"leasehold/lease"
 	"leasehold/leasemanager"
+	"leasehold/rediskey"
 )
 
 // works counts the polls of a fleet, and finds those that overlap.
@@ -280,6 +281,26 @@ var _ = Describe("members that poll by plan", func() {
 			g.Expect(time.Since(began)).To(BeNumerically("~", 20*time.Second, time.Second))
 			g.Expect(f.Client.HGet(ctx, "poll:state:{poll:lease:s}s", "class").Val()).To(Equal("canceled"))
 			g.Expect(f.Owners()).To(BeEmpty())
+		})
+	})
+
+	It("write results into a stream of their fleet, or into the one they are told to", func() {
+		run(func(g Gomega, f *fleet) {
+			w := &works{}
+			f.PutMany(1, 10*time.Second)
+			for prefix, told := range map[string]string{"a:": "", "b:": "", "c:": "told"} {
+				m, err := leasemanager.New(leasemanager.Config{
+					Client: f.Client, Keys: rediskey.Keys{Prefix: prefix, SessionPrefix: "session:"}, ResultStream: told,
+				}, leasemanager.WithPoller(w.poll))
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(m.Start(ctx)).To(Succeed())
+				defer func() { _ = m.Stop() }()
+			}
+			bubble.Sleep(time.Minute)
+			for _, stream := range []string{"a:results", "b:results", "told"} {
+				g.Expect(f.Client.XLen(ctx, stream).Val()).To(BeNumerically("~", 6, 1), stream)
+			}
+			g.Expect(f.Client.Exists(ctx, "poll:results", "c:results").Val()).To(BeZero())
 		})
 	})
 

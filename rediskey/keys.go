@@ -58,6 +58,12 @@ func (k Keys) State(id string) string {
 	return k.Prefix + statePart + "{" + slotTag(k.Lease(id)) + "}" + id
 }
 
+// Results returns the key of the stream of results of a fleet whose settings name no
+// other. Under SessionPrefix it could be a document's, so see what it parses to.
+func (k Keys) Results() string {
+	return k.Prefix + "results"
+}
+
 // Kind says what a key is.
 type Kind int
 

@@ -94,6 +94,18 @@ func TestEveryAcceptedPrefixKeepsThePromises(t *testing.T) {
 	})
 }
 
+// The stream is none of the keys that are about a session or a node.
+func TestTheStreamOfResultsIsNoOtherKey(t *testing.T) {
+	if got := rediskey.Default().Results(); got != "poll:results" {
+		t.Errorf("it is %q by default", got)
+	}
+	for _, keys := range prefixes() {
+		if kind, id := keys.Parse(keys.Results()); kind != rediskey.Foreign {
+			t.Errorf("%+v: %q is the %s of %q", keys, keys.Results(), kind, id)
+		}
+	}
+}
+
 func TestForeignKeys(t *testing.T) {
 	for _, key := range []string{
 		"", "poll:", "poll:results", "poll:lease", "poll:leases:a", "poll:state:abc", "poll:state:{abc",
