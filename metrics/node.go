@@ -120,7 +120,7 @@ func fleetGauges() []gauge {
 			func(r reading) float64 { return seconds(r.node.Known.Free) }),
 		value("sessions_overdue",
 			"Sessions of other nodes that were not polled for more than two of their intervals, among those that this node looked at lately: "+
-				"up to 500 in each reconcile interval, in turn.",
+				"up to 500 in each reconcile interval, in turn. What a worker has leased is not counted.",
 			func(r reading) float64 { return float64(r.node.Overdue) }),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"leasehold/lease"
 	"leasehold/planner"
 	"leasehold/schedule"
 	"leasehold/session"
@@ -96,7 +97,11 @@ func (o *overdue) look(ctx context.Context, n *Node, ids []string) {
 	}
 	due := make(map[string]time.Time, len(ids))
 	for _, in := range n.store.Inspect(ctx, ids) {
-		if in.Err == nil {
+		switch {
+		case in.Err != nil:
+		case in.Holder != "" && !lease.InstanceForm(in.Holder):
+			due[in.Session] = time.Time{} // it is up to a worker, and never due to nodes
+		default:
 			due[in.Session] = in.Due()
 		}
 	}

@@ -67,7 +67,8 @@ func TestWhatIsNoMoreOfOthersIsForgottenWhenTheTurnBeginsAnew(t *testing.T) {
 }
 
 // A session is overdue when two slots and a poll of the last have passed by the clock of
-// Redis, and no more when it is not to be polled, or has gone; what can not be read stays.
+// Redis, and no more when it is not to be polled, has gone, or is up to a worker; what can
+// not be read stays.
 func TestASessionIsOverdueAfterTwoSlotsAndAPoll(t *testing.T) {
 	mini := redistest.NewMini()
 	t.Cleanup(mini.Close)
@@ -78,6 +79,7 @@ func TestASessionIsOverdueAfterTwoSlotsAndAPoll(t *testing.T) {
 		cfg:   Config{Client: client, Defaults: session.Defaults{}},
 		store: redisstore.New(client, keys, redisstore.Options{Timeout: time.Second}),
 	}
+	const nodeB = "b-1764288000123456789-0badcafe"
 	began := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	put := func(doc string) {
 		if err := client.Set(t.Context(), keys.Session("s"), doc, 0).Err(); err != nil {
@@ -86,7 +88,7 @@ func TestASessionIsOverdueAfterTwoSlotsAndAPoll(t *testing.T) {
 	}
 	mini.SetTime(began)
 	put(`{"kind":"log","interval":"10s","timeout":"5s"}`)
-	if got := n.store.Acquire(t.Context(), "b", []lease.Claim{{Session: "s", TTL: time.Hour}}); !got[0].Granted {
+	if got := n.store.Acquire(t.Context(), nodeB, []lease.Claim{{Session: "s", TTL: time.Hour}}); !got[0].Granted {
 		t.Fatal(got)
 	}
 	o := overdue{found: make(map[string]bool)}
@@ -100,12 +102,23 @@ func TestASessionIsOverdueAfterTwoSlotsAndAPoll(t *testing.T) {
 			t.Errorf("%s: found %v", what, o.found)
 		}
 	}
+	hold := func(holder string) {
+		if err := client.Set(t.Context(), keys.Lease("s"), holder, time.Hour).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	const bound = 25 * time.Second
 	look(bound, false, "its last poll may be in flight")
 	look(bound+time.Second, true, "two slots and a poll have passed")
 	mini.SetError("LOADING")
 	look(bound+time.Second, true, "Redis does not answer")
 	mini.SetError("")
+	for _, worker := range []string{"w1", nodeB + lease.ByHand} {
+		hold(worker)
+		look(bound+time.Second, false, "it is up to "+worker)
+		hold(nodeB)
+		look(bound+time.Second, true, "a node has it again")
+	}
 	put(`{"kind":"log","interval":"10s","timeout":"5s","paused":true}`)
 	look(bound+time.Second, false, "it is paused")
 	put(`{"kind":"log","interval":"10s","timeout":"5s"}`)
