@@ -45,7 +45,8 @@
 // to Config.RetryMax; when it is back, one Gap. Flags or channels refused:
 // Observer.Disabled once per reason; what can be subscribed stays subscribed, since
 // somebody else may have set the flags, and a new attempt follows every
-// Config.Refused. In mode [Require] a refusal at the first start ends Run.
+// Config.Refused. In mode [Require] a refusal at the first start ends Run; one by a
+// master of a cluster that joins later does not.
 //
 // # Flags
 //

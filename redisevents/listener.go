@@ -18,6 +18,7 @@ type Listener struct {
 
 	mu         sync.Mutex
 	conditions map[*watch]condition
+	begun      bool // some watch was subscribed, though it may be gone
 }
 
 // Status says how far the events can be relied on.
@@ -48,8 +49,9 @@ func New(cfg Config) *Listener {
 }
 
 // Run listens until the context ends, and then returns nil. It returns an error
-// when the client is of an unknown type, and in mode Require when flags or
-// channels are refused before the first subscription. Call it once.
+// when the client is of an unknown type, and in mode Require when flags or channels
+// are refused before the first subscription, in a cluster by a master that was there
+// at the start. Call it once.
 func (l *Listener) Run(ctx context.Context) error {
 	if l.cfg.Mode == Off {
 		l.queue.addGap(Gap{Reason: reasonOff})
@@ -67,7 +69,7 @@ func (l *Listener) Run(ctx context.Context) error {
 // newWatch makes the watch of one server, which counts from now on.
 func (l *Listener) newWatch(o *redis.Options, joined bool) *watch {
 	w := &watch{
-		cfg: &l.cfg, queue: l.queue, options: o, joined: joined,
+		cfg: &l.cfg, queue: l.queue, options: o, joined: joined, late: joined && l.hasBegun(),
 		parser: parser{keys: l.cfg.Keys, db: l.cfg.DB, takings: l.cfg.Takings},
 	}
 	w.report = func(c condition) { l.setCondition(w, c) }
@@ -108,6 +110,13 @@ func (l *Listener) setCondition(w *watch, c condition) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.conditions[w] = c
+	l.begun = l.begun || c.begun
+}
+
+func (l *Listener) hasBegun() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.begun
 }
 
 func (l *Listener) dropCondition(w *watch) {

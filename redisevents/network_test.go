@@ -170,3 +170,49 @@ func TestCluster(t *testing.T) {
 	await(t, 15*time.Second, "gap", func() bool { return len(h.gaps()) > 0 })
 	g.Expect(h.gaps()[0].Restarted).To(gomega.BeTrue())
 }
+
+// Only the first start may refuse: a replica that was promoted since, under an address
+// of its own, has its flags missing like a server that restarted without them.
+func TestAPromotedReplicaThatRefusesEndsNothing(t *testing.T) {
+	g := gomega.NewWithT(t)
+	cluster := redistest.StartCluster(t)
+	cluster.Replicate(t)
+	c := cluster.Client()
+	defer func() { _ = c.Close() }()
+	h := listening(t, c, func(cfg *redisevents.Config) {
+		cfg.Mode, cfg.FlagCheck = redisevents.Require, time.Second
+	})
+	await(t, 10*time.Second, "all masters", func() bool {
+		s := h.listener.Status()
+		return s.Servers == 3 && s.Healthy
+	})
+	h.forget()
+	promoted := cluster.Replicas[0].Client()
+	defer func() { _ = promoted.Close() }()
+	must(t, promoted.Do(t.Context(), "ACL", "SETUSER", "default", "-config").Err())
+	must(t, promoted.Do(t.Context(), "CLUSTER", "FAILOVER", "TAKEOVER").Err())
+	await(t, 15*time.Second, "report", func() bool { return len(h.noted("disabled")) > 0 || len(h.done) > 0 })
+	g.Expect(h.done).To(gomega.BeEmpty(), "Run goes on")
+	g.Expect(h.noted("disabled")).To(gomega.ConsistOf(gomega.ContainSubstring("NOPERM")))
+	g.Expect(h.listener.Healthy()).To(gomega.BeFalse())
+	await(t, 5*time.Second, "gap", func() bool { return len(h.gaps()) > 0 })
+	g.Expect(h.gaps()[0].Restarted).To(gomega.BeTrue())
+
+	// As soon as it may, all is well.
+	must(t, promoted.Do(t.Context(), "ACL", "SETUSER", "default", "+config").Err())
+	await(t, 15*time.Second, "healthy", h.listener.Healthy)
+}
+
+// A cluster whose masters refuse at the start is no start, whichever of them it is.
+func TestAMasterThatRefusesAtTheStart(t *testing.T) {
+	g := gomega.NewWithT(t)
+	cluster := redistest.StartCluster(t)
+	admin := cluster.Nodes[2].Client()
+	defer func() { _ = admin.Close() }()
+	must(t, admin.Do(t.Context(), "ACL", "SETUSER", "default", "-config").Err())
+	c := cluster.Client()
+	defer func() { _ = c.Close() }()
+	strict := listen(c, func(cfg *redisevents.Config) { cfg.Mode = redisevents.Require })
+	g.Eventually(strict.done, 10*time.Second).Should(gomega.Receive(gomega.MatchError(gomega.ContainSubstring("NOPERM"))))
+	strict.stop()
+}

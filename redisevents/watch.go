@@ -45,6 +45,7 @@ type watch struct {
 	last    identity // who the server was at the latest Gap
 	begun   bool     // a first subscription was established
 	joined  bool     // a master found after the start: what it holds is unknown
+	late    bool     // others were subscribed to before it joined: it ends nothing by a refusal
 	blind   int      // subscriptions in a row whose server could not be inspected
 	down    bool     // Lost was reported and no Gap has followed
 	why     string   // why the present stretch of missed events began
@@ -61,7 +62,7 @@ type condition struct {
 }
 
 // keep watches until the context ends. It returns an error only in mode Require, for a
-// refusal at the first start.
+// refusal at the listener's first start.
 func (w *watch) keep(ctx context.Context) error {
 	defer w.drop()
 	if w.cfg.Mode == Off {
@@ -132,7 +133,7 @@ func (w *watch) establish(ctx context.Context, client *redis.Client, sub *subscr
 	}
 	w.blind = 0
 	problem := join(sub.problem(), flags.problem())
-	if problem != "" && w.cfg.Mode == Require && !w.begun {
+	if problem != "" && w.cfg.Mode == Require && !w.begun && !w.late {
 		return flags, fmt.Errorf("%w: %s", errRefused, problem)
 	}
 	w.observe(flags, sub, id)
