@@ -52,6 +52,17 @@ func (c Config) interval(ttl time.Duration) time.Duration {
 	return min(scaled, ttl/4)
 }
 
+// patience is how long a call waits that renews leases of this TTL, the shortest of which
+// lasts so long. Without an answer there has to be as much time for a second try before
+// the trust ends. For the node's own TTL the timeout of its client sees to that.
+func (c Config) patience(ttl, shortest time.Duration) time.Duration {
+	if ttl == c.TTL {
+		return shortest
+	}
+	slack := shortest - c.interval(ttl) - Margin(ttl, c.TTL, c.Margin)
+	return (slack - min(lease.Retry(ttl, 0), slack/2)) / 2
+}
+
 const (
 	defaultBatchSize = 500
 	defaultFlights   = 4

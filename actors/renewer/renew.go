@@ -37,14 +37,18 @@ func (r *renewerActor) renew(c actor.Context, ttl time.Duration, leases iter.Seq
 	margin := Margin(ttl, r.cfg.TTL, r.cfg.Margin)
 	for batch := range slices.Chunk(due, r.cfg.BatchSize) {
 		ctx, store, slots, note := r.cfg.Context, r.cfg.Store, r.slots, r.cfg.Batch
-		renewals := make([]lease.Renewal, len(batch))
+		renewals, shortest := make([]lease.Renewal, len(batch)), ttl
 		for i, t := range batch {
 			renewals[i] = lease.Renewal{Grant: t.cell.Grant(), TTL: t.lasts, Busy: t.cell.Busy(now)}
+			shortest = min(shortest, t.lasts)
 		}
+		patience := r.cfg.patience(ttl, shortest)
 		tree.Async(c, func() any {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			began := time.Now()
+			ctx, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
 			verdicts := extend(ctx, store, batch, renewals, margin)
 			if note != nil {
 				note(len(batch), time.Since(began))
@@ -59,9 +63,6 @@ func (r *renewerActor) renew(c actor.Context, ttl time.Duration, leases iter.Seq
 func extend(
 	ctx context.Context, store lease.Store, batch []*tracked, renewals []lease.Renewal, margin time.Duration,
 ) []lease.Verdict {
-	ctx, cancel := context.WithTimeout(ctx, renewals[0].TTL)
-	defer cancel()
-
 	sent := time.Now()
 	for i, t := range batch {
 		t.cell.Limit(sent.Add(renewals[i].TTL - margin)) // does nothing, unless the TTL got shorter

@@ -180,6 +180,33 @@ var _ = Describe("renewals", func() {
 		})
 	})
 
+	It("of a document's own TTL leave, without an answer, as much time for a second try", func() {
+		for _, own := range []time.Duration{time.Second, 2 * time.Second, 6 * time.Second} {
+			for _, margin := range []time.Duration{2 * time.Second, 14 * time.Second} {
+				run(func(g Gomega, b *bench) {
+					var tries int
+					b.stub.delay = func([]lease.Grant) time.Duration {
+						if tries++; tries == 1 {
+							return time.Hour
+						}
+						return 0
+					}
+					c := cell.New(context.Background(), lease.NewTerm(grant("s"), time.Now(), own, renewer.Margin(own, ttl, margin)))
+					b.retrack(c, own)
+					b.track("t", own) // of the same batch, and ends at another moment
+					end := c.TrustedUntil()
+					bubble.Sleep(time.Until(end) - 1)
+					calls := b.stub.times("renew")
+					g.Expect(len(calls)).To(BeNumerically(">", 1))
+					waited := calls[1] - calls[0] - lease.Retry(own, 0)
+					g.Expect(calls[1]+waited).To(BeNumerically("<=", end.Sub(b.stub.began)), "its answer may take as long")
+					g.Expect(waited).To(BeNumerically(">", own/20))
+					g.Expect(c.Usable()).To(BeTrue())
+				}, func(c *renewer.Config) { c.Stagger, c.Margin = 50, margin })
+			}
+		}
+	})
+
 	It("that hang end the trust on time", func() {
 		run(func(g Gomega, b *bench) {
 			b.stub.delay = func([]lease.Grant) time.Duration { return time.Hour }
