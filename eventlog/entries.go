@@ -258,6 +258,12 @@ func eventEntries() []Entry {
 			"the scan found what no event had told",
 			fields(always("kind").note("`lease`, `session`"), always("count")),
 		},
+		{
+			ReconcileFailed{},
+			in(Warn),
+			"the scan of all documents, or the look for other nodes, failed and is repeated. Once until one succeeds",
+			fields(always("kind").note("`member`, `session`"), opt("error")),
+		},
 	}
 }
 

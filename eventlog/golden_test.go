@@ -220,6 +220,10 @@ var golden = []struct {
 		`{"level":"warn","event":"reconcile.repaired","kind":"missed session","count":2}`,
 	},
 	{
+		eventlog.ReconcileFailed{Kind: "session", Err: errBoom},
+		`{"level":"warn","event":"reconcile.failed","kind":"session","error":"boom"}`,
+	},
+	{
 		eventlog.ActorFailed{Actor: "supervisor/membership", Reason: "nil map", Stack: "goroutine 1\nmain.go:3"},
 		`{"level":"error","event":"actor.failed","reason":"nil map","actor":"supervisor/membership","stack":"goroutine 1\nmain.go:3"}`,
 	},
@@ -311,7 +315,7 @@ func TestTheContractsEventsExistWithTheirLevels(t *testing.T) {
 		"poll.logged": "info", "poll.deferred": "warn", "key.foreign": "warn", "actor.failed": "error",
 		"redis.down": "warn", "redis.up": "info", "settings.warning": "warn", "result.dropped": "warn",
 		"node.summary": "info", "node.cordoned": "info", "node.uncordoned": "info", "poll.skipped": "debug", "poll.canceled": "debug",
-		"traces.started": "info", "traces.dropped": "warn",
+		"traces.started": "info", "traces.dropped": "warn", "reconcile.failed": "warn",
 	}
 	for _, e := range eventlog.All() {
 		name, level, _ := eventlog.Describe(e)

@@ -57,3 +57,20 @@ func (e ReconcileRepaired) fields(l *line) {
 	l.str("kind", e.Kind)
 	l.num("count", int64(e.Count))
 }
+
+// ReconcileFailed says that a look at everything in Redis did not come to its end: what
+// events missed is not found until one does.
+type ReconcileFailed struct {
+	// Kind is what was looked for: member or session.
+	Kind string
+	Err  error
+}
+
+func (ReconcileFailed) head() head {
+	return head{Warn, "reconcile.failed", "not all could be read from Redis; it is tried again"}
+}
+
+func (e ReconcileFailed) fields(l *line) {
+	l.str("kind", e.Kind)
+	l.err(e.Err)
+}

@@ -249,7 +249,8 @@ type Members interface {
 	Beat(ctx context.Context, instance string, ttl time.Duration) error
 	// Leave removes the instance's heartbeat, and what else is kept of it.
 	Leave(ctx context.Context, instance string) error
-	// List finds all live instances by scanning.
+	// List finds all live instances by scanning. However many keys there are, it ends when
+	// a round trip takes too long.
 	List(ctx context.Context) ([]Member, error)
 	// Check reads the heartbeats of the instances named, in their order.
 	Check(ctx context.Context, instances []string) ([]Member, error)

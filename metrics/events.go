@@ -22,6 +22,7 @@ func uncounted(e eventlog.Event) bool {
 	case eventlog.NodeSummary: // is made from what is counted
 	case eventlog.NodeCordoned, eventlog.NodeUncordoned: // an operator's own doing
 	case eventlog.NodeUnfenced, eventlog.RedisUp: // ends of what is counted by its beginning
+	case eventlog.ReconcileFailed: // the commands that failed are counted by the hook
 	case eventlog.SettingsWarning: // is for the one who sets them
 	case eventlog.ResultDropped: // is counted by the sinks, one by one
 	case eventlog.TracesStarted, eventlog.TracesDropped: // spans are counted by the tracer

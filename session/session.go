@@ -103,7 +103,8 @@ type Document struct {
 
 // Source reads the stored documents.
 type Source interface {
-	// Scan calls each with the documents in batches. A document may come twice.
+	// Scan calls each with the documents in batches. A document may come twice. However
+	// many there are, it ends when a round trip takes too long.
 	Scan(ctx context.Context, each func([]Document)) error
 	// Get reads the documents named, in their order; absent ones with Raw nil.
 	Get(ctx context.Context, ids []string) ([]Document, error)

@@ -28,6 +28,7 @@ type membershipActor struct {
 	listAgain, scanMore bool // another was asked for meanwhile
 	// listLater and scanLater are set while a failed call waits to be repeated.
 	listLater, scanLater bool
+	unlisted, unscanned  bool     // the last call failed
 	unread               []string // documents whose reading failed and waits to be repeated
 
 	claims   []lease.Claim // that wait for a call

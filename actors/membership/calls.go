@@ -8,13 +8,15 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"leasehold/actors/tree"
+	"leasehold/eventlog"
 	"leasehold/lease"
 	"leasehold/planner"
 	"leasehold/rediskey"
 	"leasehold/session"
 )
 
-// callLimit bounds a call to Redis that has many round trips.
+// callLimit bounds a call to Redis that has many round trips. Those that go through all
+// keys take as long as there are keys: each of their round trips has a limit of its own.
 const callLimit = time.Minute
 
 // call starts what needs Redis or much computing, beside the actor. Each answer
@@ -98,9 +100,7 @@ func (a *membershipActor) list(c actor.Context) {
 	a.listing = true
 	parent, members := a.cfg.Context, a.cfg.Members
 	tree.Async(c, func() any {
-		ctx, cancel := context.WithTimeout(parent, callLimit)
-		defer cancel()
-		list, err := members.List(ctx)
+		list, err := members.List(parent)
 		return &listed{members: list, err: err}
 	})
 }
@@ -113,11 +113,9 @@ func (a *membershipActor) scan(c actor.Context) {
 	a.scanning = true
 	parent, source, decode, texts := a.cfg.Context, a.cfg.Source, a.decoder(), a.texts
 	tree.Async(c, func() any {
-		ctx, cancel := context.WithTimeout(parent, callLimit)
-		defer cancel()
 		read := time.Now()
 		var docs []document
-		err := source.Scan(ctx, func(batch []session.Document) {
+		err := source.Scan(parent, func(batch []session.Document) {
 			for _, d := range batch {
 				if fingerprint, same := texts.same(d); same {
 					docs = append(docs, document{id: d.ID, unchanged: true, fingerprint: fingerprint})
@@ -188,8 +186,22 @@ func decode(d session.Document, defaults session.Defaults, check func(string) er
 	return doc
 }
 
+// noteLook follows the end of a look at everything of a kind, of which the one before
+// failed or not, and reports whether this one did. The first of an outage is logged: it is
+// repeated soon, and the others would say the same.
+func (a *membershipActor) noteLook(kind string, failed bool, err error) bool {
+	if err == nil || a.cfg.Context.Err() != nil { // the process ends, which says nothing of Redis
+		return false
+	}
+	if !failed {
+		a.machine.log(eventlog.ReconcileFailed{Kind: kind, Err: err})
+	}
+	return true
+}
+
 func (a *membershipActor) onListed(c actor.Context, m *listed, now time.Time) {
 	a.listing = false
+	a.unlisted = a.noteLook("member", a.unlisted, m.err)
 	if m.err != nil {
 		if !a.listLater {
 			a.listLater = true
@@ -220,6 +232,7 @@ func (a *membershipActor) fetchLater(c actor.Context, ids []string) {
 
 func (a *membershipActor) onScanned(c actor.Context, m *scanned, now time.Time) {
 	a.scanning = false
+	a.unscanned = a.noteLook("session", a.unscanned, m.err)
 	if m.err != nil {
 		if !a.scanLater {
 			a.scanLater = true
