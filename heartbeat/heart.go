@@ -3,6 +3,7 @@ package heartbeat
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -113,12 +114,17 @@ func (h *Heart) Beat(ctx context.Context) error {
 	return err
 }
 
-// Leave removes the heartbeat for good: the others see this node go.
+// Leave removes the heartbeat for good: the others see this node go. A beat on its way
+// would write the key again, so it is waited for as long as ctx allows.
 func (h *Heart) Leave(ctx context.Context) error {
 	h.mu.Lock()
 	h.left = true
 	h.mu.Unlock()
-	h.beating <- struct{}{} // a beat on its way would write the key again
+	select {
+	case h.beating <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("remove the heartbeat: one is still being written: %w", ctx.Err())
+	}
 	defer func() { <-h.beating }()
 	return h.cfg.Members.Leave(ctx, h.cfg.Instance)
 }

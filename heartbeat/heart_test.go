@@ -342,6 +342,18 @@ var _ = Describe("a heart that has left", func() {
 		})
 	})
 
+	It("waits for a beat that hangs no longer than it may", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.plan(takes(time.Hour))
+			bubble.Sleep(11 * time.Second)
+			ctx, cancel := context.WithTimeout(b.ctx, time.Second)
+			defer cancel()
+			g.Expect(b.heart.Leave(ctx)).To(MatchError(context.DeadlineExceeded))
+			g.Expect(time.Since(b.stub.began)).To(Equal(12 * time.Second))
+			g.Expect(b.stub.left).To(BeEmpty(), "the beat would write the key again")
+		})
+	})
+
 	It("removes the key after a beat that was on its way", func() {
 		run(func(g Gomega, b *bench) {
 			b.stub.plan(takes(2 * time.Second))

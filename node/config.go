@@ -94,5 +94,6 @@ func (c Config) stagger() lease.Stagger {
 // firstBeatLimit bounds the wait for the first heartbeat.
 const firstBeatLimit = 5 * time.Second
 
-// leaveLimit bounds the removal of the heartbeat, which the drain waits for.
+// leaveLimit is how long leases wait for the removal of the heartbeat before they are
+// handed back in any case.
 const leaveLimit = 500 * time.Millisecond

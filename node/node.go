@@ -167,21 +167,35 @@ func (n *Node) Fresh() bool { return n.heart == nil || n.heart.Fresh() }
 // Drain hands all leases back. Polls in flight may go on for grace. It returns nil
 // when no lease is left, else why some may be; either way Close must follow.
 func (n *Node) Drain(ctx context.Context, grace time.Duration) error {
-	n.leave(ctx)
+	left := n.leave(ctx)
 	defer n.gauges.over.Store(true)
-	return n.tree.Drain(ctx, grace)
+	err := n.tree.Drain(ctx, grace)
+	<-left
+	return err
 }
 
-func (n *Node) leave(ctx context.Context) {
+// leave removes the heartbeat. Where Redis is slow that goes on beside the drain: what is
+// left behind has the others plan with this node for a TTL.
+func (n *Node) leave(ctx context.Context) (done <-chan struct{}) {
+	left := make(chan struct{})
 	if n.heart == nil {
-		return
+		close(left)
+		return left
 	}
 	n.leaving.Do(func() { close(n.left) })
-	ctx, done := context.WithTimeout(ctx, leaveLimit)
-	defer done()
-	if err := n.heart.Leave(ctx); err != nil { // its TTL does it then
-		n.cfg.Log.Emit(eventlog.RedisDown{Err: err})
+	go func() {
+		defer close(left)
+		if err := n.heart.Leave(ctx); err != nil { // its TTL does it then
+			n.cfg.Log.Emit(eventlog.RedisDown{Err: err})
+		}
+	}()
+	limit := time.NewTimer(leaveLimit)
+	defer limit.Stop()
+	select {
+	case <-left:
+	case <-limit.C:
 	}
+	return left
 }
 
 // Close stops what is still running and waits for it.
