@@ -31,6 +31,9 @@ func (m *machine) onTerminated(id uint64, now time.Time) {
 	if !c.released || c.unheard {
 		m.left[c.session] = c.token
 	}
+	if c.unheard {
+		m.burn(c.session, c.token, now)
+	}
 	e, ok := m.entries[c.session]
 	gone := m.removed(c.session)
 	if !c.ended || gone && !c.forgot {

@@ -298,15 +298,17 @@ func (m *machine) noteHolder(id string, e *entry, holder string, remaining time.
 }
 
 // onGranted makes the leaseholder of a session, or gives the grant back if it is
-// not wanted any more.
+// not wanted any more, or not to be used.
 func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Time) {
 	grant := m.grant(o.Session, o.Token)
-	if e == nil || m.draining || !e.session.Pollable() {
+	if e == nil || m.draining || !e.session.Pollable() || m.isBurnt(grant, now) {
 		m.handBack(grant, m.removed(o.Session))
 		return
 	}
 	first, heldOff := max(o.Wait, time.Duration(len(m.asking))*claimTime), time.Duration(0)
-	if (o.Fresh || !sent.After(m.forgotAt)) && m.forgotten(e, sent, now) {
+	// One that is ours already may have been fresh when a claim got it that had no answer.
+	unsure := o.Fresh || o.Already && o.Server == "" || !sent.After(m.forgotAt)
+	if unsure && m.forgotten(e, sent, now) {
 		heldOff = m.ttl(e) // a poll of who had it may still be in flight
 	}
 	aloneFrom := now.Add(m.ttl(e))
@@ -422,6 +424,7 @@ func (m *machine) onBack(grant lease.Grant, err error, now time.Time) {
 		delete(m.left, id)
 	case grant.Token != 0:
 		m.left[id] = grant.Token
+		m.burn(id, grant.Token, now)
 	}
 	m.handing[id]--
 	if m.handing[id] > 0 {

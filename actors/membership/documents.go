@@ -214,6 +214,7 @@ func (m *machine) onScan(docs []document, read, now time.Time) {
 			delete(m.gone, id)
 		}
 	}
+	m.forgetBurnt(now)
 	if first {
 		m.scanned, m.stale = true, true
 		m.lookFirst(now)

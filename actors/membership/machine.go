@@ -60,7 +60,8 @@ type machine struct {
 	handing map[string]int  // releases under way without a leaseholder, by session
 	// left are leases that ended here without a release that Redis accepted, by session,
 	// until somebody has it or it is given back.
-	left map[string]lease.Token
+	left  map[string]lease.Token
+	burnt map[string]burnt // by session
 
 	out orders
 }
@@ -104,6 +105,7 @@ func newMachine(set Settings, now time.Time) *machine {
 		asking:    make(map[string]*ask),
 		handing:   make(map[string]int),
 		left:      make(map[string]lease.Token),
+		burnt:     make(map[string]burnt),
 		children:  make(map[uint64]*child),
 		held:      make(map[string]*child),
 		surplus:   make(map[string]*entry),
