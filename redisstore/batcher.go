@@ -9,7 +9,8 @@ import (
 
 // batcher sends the calls of concurrent polls together: what came while a flight
 // was out goes with the next one, so that nobody waits for a timer and load makes
-// the flights larger, not more.
+// the flights larger, not more. All calls are to one server: who waits for a flight waits
+// for nobody else's.
 //
 // It is used instead of go-redis' AutoPipeline because that waits for a batch
 // whatever the caller's context says, runs batches on a context of its own, keeps
@@ -23,7 +24,7 @@ type batcher struct {
 
 	mu    sync.Mutex
 	queue []*ride
-	free  int // flights that may still take off
+	out   bool // a flight is
 }
 
 // ride is one call on its way. Who sets taken owns the call: the flight, or the
@@ -35,8 +36,8 @@ type ride struct {
 	done  chan struct{}
 }
 
-func newBatcher(exec func(context.Context, []*call), timeout time.Duration, size, flights int) *batcher {
-	return &batcher{exec: exec, timeout: timeout, size: size, free: flights}
+func newBatcher(exec func(context.Context, []*call), timeout time.Duration, size int) *batcher {
+	return &batcher{exec: exec, timeout: timeout, size: size}
 }
 
 // do runs the call with others and returns when it is answered, or with an error
@@ -47,8 +48,8 @@ func (b *batcher) do(ctx context.Context, c *call) error {
 	r := &ride{ctx: ctx, call: c, done: make(chan struct{})}
 	b.mu.Lock()
 	b.queue = append(b.queue, r)
-	if b.free > 0 {
-		b.free--
+	if !b.out {
+		b.out = true
 		go b.fly()
 	}
 	b.mu.Unlock()
@@ -104,7 +105,7 @@ func (b *batcher) board() []*ride {
 	}
 	if len(rides) == 0 {
 		b.queue = nil
-		b.free++
+		b.out = false
 	}
 
 	return rides

@@ -23,31 +23,67 @@ type call struct {
 	err   error
 }
 
-// exec runs the calls in one pipeline, in order per cluster node. Where the
-// server does not know a script it is loaded, and only the calls that missed it
+// exec runs the calls, all of keys of one server, in one pipeline and in order. Where
+// the server does not know a script it is loaded, and only the calls that missed it
 // are repeated.
 func (s *Store) exec(ctx context.Context, calls []*call) {
 	s.pipeline(ctx, calls)
-	missing := map[*redis.Script]bool{}
-	var again []*call
-	for _, c := range calls {
-		if c.script != nil && redis.HasErrorPrefix(c.err, "NOSCRIPT") {
-			missing[c.script] = true
-			again = append(again, c)
-		}
-	}
+	again := missed(calls)
 	if len(again) == 0 {
 		return
 	}
-	for script := range missing {
-		// On a cluster this loads it on every master.
-		if err := script.Load(ctx, s.client).Err(); err != nil {
-			fail(again, fmt.Errorf("load script: %w", err))
+	if err := s.load(ctx, again); err != nil {
+		fail(again, fmt.Errorf("load script: %w", err))
 
-			return
-		}
+		return
 	}
 	s.pipeline(ctx, again)
+	if again = missed(again); s.cluster && len(again) > 0 {
+		// Their slot is on its way to another master, which has answered.
+		s.loadEverywhere(ctx, again)
+		s.pipeline(ctx, again)
+	}
+}
+
+// missed returns the calls whose scripts the server does not know.
+func missed(calls []*call) []*call {
+	var again []*call
+	for _, c := range calls {
+		if c.script != nil && redis.HasErrorPrefix(c.err, "NOSCRIPT") {
+			again = append(again, c)
+		}
+	}
+
+	return again
+}
+
+// load loads the scripts of the calls on their server.
+func (s *Store) load(ctx context.Context, calls []*call) error {
+	var server redis.Scripter = s.client
+	if cc, ok := s.client.(*redis.ClusterClient); ok {
+		master, err := cc.MasterForKey(ctx, calls[0].keys[0])
+		if err != nil {
+			return err
+		}
+		server = master
+	}
+
+	return loadScripts(ctx, server, calls)
+}
+
+func loadScripts(ctx context.Context, server redis.Scripter, calls []*call) error {
+	loaded := map[*redis.Script]bool{}
+	for _, c := range calls {
+		if loaded[c.script] {
+			continue
+		}
+		if err := c.script.Load(ctx, server).Err(); err != nil {
+			return err
+		}
+		loaded[c.script] = true
+	}
+
+	return nil
 }
 
 func (s *Store) pipeline(ctx context.Context, calls []*call) {

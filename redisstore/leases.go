@@ -13,6 +13,17 @@ import (
 
 // Acquire takes each lease that is free: see [lease.Store].
 func (s *Store) Acquire(ctx context.Context, holder string, claims []lease.Claim) []lease.Outcome {
+	if !s.cluster {
+		return s.acquire(ctx, holder, claims)
+	}
+
+	return apart(ctx, s, claims, func(s *Store, c lease.Claim) string { return s.keys.Lease(c.Session) },
+		func(s *Store, ctx context.Context, part []lease.Claim) []lease.Outcome {
+			return s.acquire(ctx, holder, part)
+		})
+}
+
+func (s *Store) acquire(ctx context.Context, holder string, claims []lease.Claim) []lease.Outcome {
 	out := make([]lease.Outcome, len(claims))
 	s.chunks(ctx, len(claims), func(ctx context.Context, from, to int) error {
 		build := func(from, to int) *call {
@@ -99,6 +110,10 @@ func (s *Store) readOutcome(o *lease.Outcome, r []any) {
 
 // Renew restarts the TTL of each grant that still holds: see [lease.Store].
 func (s *Store) Renew(ctx context.Context, renewals []lease.Renewal) []lease.Verdict {
+	return apart(ctx, s, renewals, func(s *Store, r lease.Renewal) string { return s.keys.Lease(r.Session) }, (*Store).renew)
+}
+
+func (s *Store) renew(ctx context.Context, renewals []lease.Renewal) []lease.Verdict {
 	out := make([]lease.Verdict, len(renewals))
 	minute := time.Now().Unix() / 60
 	s.chunks(ctx, len(renewals), func(ctx context.Context, from, to int) error {
@@ -160,6 +175,10 @@ func stateIsDue(r lease.Renewal, minute int64) bool {
 // Release ends each grant that still holds: see [lease.Store]. ErrLost says that
 // there was nothing to end.
 func (s *Store) Release(ctx context.Context, releases []lease.Release) []error {
+	return apart(ctx, s, releases, func(s *Store, r lease.Release) string { return s.keys.Lease(r.Session) }, (*Store).release)
+}
+
+func (s *Store) release(ctx context.Context, releases []lease.Release) []error {
 	out := make([]error, len(releases))
 	s.chunks(ctx, len(releases), func(ctx context.Context, from, to int) error {
 		build := func(from, to int) *call {
@@ -202,6 +221,12 @@ func ending(r lease.Release) string {
 
 // Look reads who holds the leases: see [lease.Store].
 func (s *Store) Look(ctx context.Context, sessions []string) []lease.Status {
+	return apart(ctx, s, sessions, leaseKey, (*Store).look)
+}
+
+func leaseKey(s *Store, id string) string { return s.keys.Lease(id) }
+
+func (s *Store) look(ctx context.Context, sessions []string) []lease.Status {
 	out := make([]lease.Status, len(sessions))
 	s.chunks(ctx, len(sessions), func(ctx context.Context, from, to int) error {
 		build := func(from, to int) *call {

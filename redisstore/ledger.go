@@ -22,7 +22,7 @@ func (s *Store) Begin(ctx context.Context, g lease.Grant, slot lease.Slot) (leas
 		c.args = append(c.args, flag(slot.Keep), slot.Plan, unixMilli(slot.Next), slot.Grace.Milliseconds())
 	}
 	c.addKeys(s.leaseKeys(g.Session))
-	if err := s.polls.do(ctx, c); err != nil {
+	if err := s.lane(ctx, c).do(ctx, c); err != nil {
 		return lease.Start{}, fmt.Errorf("begin a poll: %w", err)
 	}
 	r, err := c.list(1)
@@ -49,7 +49,7 @@ func (s *Store) Finish(ctx context.Context, g lease.Grant, r lease.Result) error
 		c.keys = append(c.keys, s.opts.Stream)
 		c.args = append(c.args, g.Session, r.Event, s.opts.MaxLen)
 	}
-	if err := s.polls.do(ctx, c); err != nil {
+	if err := s.lane(ctx, c).do(ctx, c); err != nil {
 		return fmt.Errorf("finish a poll: %w", err)
 	}
 	list, err := c.list(1)
@@ -82,7 +82,7 @@ func (s *Store) finishArgs(g lease.Grant, r lease.Result) []any {
 func (s *Store) Ask(ctx context.Context, session string) error {
 	c := &call{script: s.scripts.ask, args: []any{millis(s.opts.StateTTL)}}
 	c.addKeys(s.leaseKeys(session))
-	if err := s.polls.do(ctx, c); err != nil {
+	if err := s.lane(ctx, c).do(ctx, c); err != nil {
 		return fmt.Errorf("ask for a run: %w", err)
 	}
 	if c.err == nil && integer(c.reply) < 0 {

@@ -32,12 +32,12 @@ func (s *Store) Beat(ctx context.Context, instance string, ttl time.Duration) er
 func (s *Store) Leave(ctx context.Context, instance string) error {
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
-	p := s.client.Pipeline() // of single keys: they lie in different slots
-	gone := p.Del(ctx, s.keys.Node(instance))
-	p.Del(ctx, s.keys.Card(instance))
-	p.Del(ctx, s.keys.Cordon(instance))
-	_, _ = p.Exec(ctx) // the others have a TTL
-	if err := gone.Err(); err != nil {
+	keys := []string{s.keys.Node(instance), s.keys.Card(instance), s.keys.Cordon(instance)}
+	gone := make([]*redis.IntCmd, len(keys)) // of single keys: they lie in different slots
+	s.pipelines(ctx, len(keys), func(i int) string { return keys[i] }, func(p redis.Pipeliner, i int) {
+		gone[i] = p.Del(ctx, keys[i])
+	})
+	if err := gone[0].Err(); err != nil { // the others have a TTL
 		return fmt.Errorf("remove the heartbeat: %w", err)
 	}
 
@@ -45,7 +45,8 @@ func (s *Store) Leave(ctx context.Context, instance string) error {
 }
 
 // List finds all live instances by scanning, sorted by name. Keys that are no
-// heartbeats are left out and reported: see [Options.OnForeign].
+// heartbeats are left out and reported: see [Options.OnForeign]. With an error the list
+// may lack some.
 func (s *Store) List(ctx context.Context) ([]lease.Member, error) {
 	found := map[string]bool{}
 	err := s.scan(ctx, s.keys.NodeGlob(), func(keys []string) error {
@@ -57,15 +58,13 @@ func (s *Store) List(ctx context.Context) ([]lease.Member, error) {
 
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list the nodes: %w", err)
-	}
-	members, err := s.readMembers(ctx, slices.Sorted(maps.Keys(found)))
-	if err != nil {
-		return nil, fmt.Errorf("list the nodes: %w", err)
+	members, unread := s.readMembers(ctx, slices.Sorted(maps.Keys(found)))
+	members = slices.DeleteFunc(members, func(m lease.Member) bool { return m.Remaining <= 0 })
+	if err := errors.Join(err, unread); err != nil {
+		return members, fmt.Errorf("list the nodes: %w", err)
 	}
 
-	return slices.DeleteFunc(members, func(m lease.Member) bool { return m.Remaining <= 0 }), nil
+	return members, nil
 }
 
 func (s *Store) nodeOf(key string) (name string, ok bool) {
@@ -78,11 +77,12 @@ func (s *Store) nodeOf(key string) (name string, ok bool) {
 }
 
 // Check reads the heartbeats of the instances named, in their order. A heartbeat
-// past its deadline is removed by the reading, which makes Redis announce it.
+// past its deadline is removed by the reading, which makes Redis announce it. With an
+// error the list lacks some.
 func (s *Store) Check(ctx context.Context, instances []string) ([]lease.Member, error) {
 	members, err := s.readMembers(ctx, instances)
 	if err != nil {
-		return nil, fmt.Errorf("check %d nodes: %w", len(instances), err)
+		return members, fmt.Errorf("check %d nodes: %w", len(instances), err)
 	}
 
 	return members, nil
@@ -91,9 +91,11 @@ func (s *Store) Check(ctx context.Context, instances []string) ([]lease.Member, 
 // maxCordon is more than the longest cordon.
 const maxCordon = 16
 
-// readMembers reads heartbeats, in their order, and reports those that are none.
+// readMembers reads heartbeats, in their order, and reports those that are none. It leaves
+// out, with an error, those of which the server does not tell.
 func (s *Store) readMembers(ctx context.Context, instances []string) ([]lease.Member, error) {
 	members := make([]lease.Member, 0, len(instances))
+	var errs []error
 	read := s.readTogether
 	if s.cluster {
 		read = s.readApart
@@ -102,20 +104,23 @@ func (s *Store) readMembers(ctx context.Context, instances []string) ([]lease.Me
 		bounded, cancel := s.bound(ctx)
 		pulses, err := read(bounded, part)
 		cancel()
-		if err != nil {
-			return nil, err
+		if err != nil && pulses == nil {
+			return members, err
 		}
+		errs = append(errs, err)
 		for i, p := range pulses {
-			members = append(members, s.member(part[i], p))
+			if p.kind != "" {
+				members = append(members, s.member(part[i], p))
+			}
 		}
 	}
 
-	return members, nil
+	return members, errors.Join(errs...)
 }
 
 // pulse is what a reading of a heartbeat found.
 type pulse struct {
-	kind   string // type of the key
+	kind   string // type of the key; empty: it could not be read
 	left   int64  // milliseconds; -1 without an expiry, less where there is none
 	cordon string
 }
@@ -157,25 +162,45 @@ func (s *Store) readTogether(ctx context.Context, instances []string) ([]pulse, 
 	return pulses, nil
 }
 
-// readApart reads heartbeats by commands of single keys, which lie in different slots.
-// A key that is no cordon must not hide the heartbeat, so its error is not looked at.
+// readApart reads heartbeats by commands of single keys, which lie in different slots. A
+// key that is no cordon must not hide the heartbeat.
 func (s *Store) readApart(ctx context.Context, instances []string) ([]pulse, error) {
-	p := s.client.Pipeline()
-	kinds, lefts, cordons := make([]*redis.StatusCmd, len(instances)), make([]*redis.Cmd, len(instances)), make([]*redis.StringCmd, len(instances))
-	for i, name := range instances {
-		key := s.keys.Node(name)
-		kinds[i], lefts[i] = p.Type(ctx, key), p.Do(ctx, "PTTL", key)
-		cordons[i] = p.GetRange(ctx, s.keys.Cordon(name), 0, maxCordon-1) // empty where there is none
+	n := len(instances)
+	kinds, lefts, cordons := make([]*redis.StatusCmd, n), make([]*redis.Cmd, n), make([]*redis.StringCmd, n)
+	key := func(i int) string {
+		if i < n {
+			return s.keys.Node(instances[i])
+		}
+
+		return s.keys.Cordon(instances[i-n])
 	}
-	_, _ = p.Exec(ctx) // each command has its own error
-	pulses := make([]pulse, len(instances))
+	s.pipelines(ctx, 2*n, key, func(p redis.Pipeliner, i int) {
+		if i < n {
+			kinds[i], lefts[i] = p.Type(ctx, key(i)), p.Do(ctx, "PTTL", key(i))
+
+			return
+		}
+		cordons[i-n] = p.GetRange(ctx, key(i), 0, maxCordon-1) // empty where there is none
+	})
+	pulses := make([]pulse, n)
+	var errs []error
 	for i := range pulses {
 		left, err := lefts[i].Int64()
-		if err := errors.Join(kinds[i].Err(), err); err != nil {
-			return nil, err
+		if err = errors.Join(kinds[i].Err(), err); err == nil && !noCordon(cordons[i].Err()) {
+			err = cordons[i].Err() // it may be one that keeps the node out of the plan
+		}
+		if err != nil {
+			errs = append(errs, err)
+
+			continue
 		}
 		pulses[i] = pulse{kind: kinds[i].Val(), left: left, cordon: cordons[i].Val()}
 	}
 
-	return pulses, nil
+	return pulses, errors.Join(errs...)
+}
+
+// noCordon reports whether the answer says that a key is none.
+func noCordon(err error) bool {
+	return redis.HasErrorPrefix(err, "WRONGTYPE") || redis.HasErrorPrefix(err, "NOPERM")
 }

@@ -10,6 +10,10 @@ import (
 
 // Read tells who has the leases, with which token: see [lease.Reader].
 func (s *Store) Read(ctx context.Context, sessions []string) []lease.Record {
+	return apart(ctx, s, sessions, leaseKey, (*Store).records)
+}
+
+func (s *Store) records(ctx context.Context, sessions []string) []lease.Record {
 	out := make([]lease.Record, len(sessions))
 	s.readStates(ctx, sessions, nil, func(i int, rec lease.Record, _ []any) { out[i] = rec })
 
@@ -25,6 +29,10 @@ func inspected() []any {
 
 // Inspect tells what is known of the sessions: see [lease.Inspector].
 func (s *Store) Inspect(ctx context.Context, sessions []string) []lease.Inspection {
+	return apart(ctx, s, sessions, leaseKey, (*Store).inspections)
+}
+
+func (s *Store) inspections(ctx context.Context, sessions []string) []lease.Inspection {
 	out := make([]lease.Inspection, len(sessions))
 	s.readStates(ctx, sessions, inspected(), func(i int, rec lease.Record, state []any) {
 		out[i].Record = rec

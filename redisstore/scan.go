@@ -13,22 +13,33 @@ import (
 const scanCount = 1000
 
 // scan calls each with the keys that match, in batches, on one goroutine at a
-// time. A key may come twice.
+// time. A key may come twice. When a master of a cluster does not answer the keys of
+// the others come all the same, before the error.
 func (s *Store) scan(ctx context.Context, pattern string, each func([]string) error) error {
 	cc, ok := s.client.(*redis.ClusterClient)
 	if !ok {
 		return s.scanNode(ctx, s.client, pattern, each)
 	}
+	masters, err := mastersOf(ctx, cc)
+	if err != nil {
+		return err
+	}
 	var mu sync.Mutex
+	var wg sync.WaitGroup
+	errs := make([]error, len(masters))
+	for i, node := range masters {
+		wg.Go(func() {
+			errs[i] = s.scanNode(ctx, node, pattern, func(keys []string) error {
+				mu.Lock()
+				defer mu.Unlock()
 
-	return cc.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
-		return s.scanNode(ctx, node, pattern, func(keys []string) error {
-			mu.Lock()
-			defer mu.Unlock()
-
-			return each(keys)
+				return each(keys)
+			})
 		})
-	})
+	}
+	wg.Wait()
+
+	return errors.Join(errs...)
 }
 
 func (s *Store) scanNode(ctx context.Context, node redis.Cmdable, pattern string, each func([]string) error) error {

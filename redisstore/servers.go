@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -23,7 +24,21 @@ func Servers(ctx context.Context, client redis.UniversalClient) ([]*redis.Client
 	}
 }
 
+// topologyWait bounds the wait for the present masters. Who asks for them may ask the one
+// that hangs: then those known last are taken.
+const topologyWait = 250 * time.Millisecond
+
 func mastersOf(ctx context.Context, cc *redis.ClusterClient) ([]*redis.Client, error) {
+	brief, cancel := context.WithTimeout(ctx, topologyWait)
+	defer cancel()
+	if masters, err := listMasters(brief, cc); err == nil {
+		return masters, nil
+	}
+
+	return listMasters(ctx, cc) // none are known yet
+}
+
+func listMasters(ctx context.Context, cc *redis.ClusterClient) ([]*redis.Client, error) {
 	var mu sync.Mutex
 	var masters []*redis.Client
 	err := cc.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {

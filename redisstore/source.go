@@ -24,14 +24,15 @@ func (s *Store) Scan(ctx context.Context, each func([]session.Document)) error {
 			}
 		}
 		for part := range slices.Chunk(ids, readCount) {
-			docs, err := s.read(ctx, part)
-			if err != nil {
-				return err
-			}
-			// Removed since SCAN saw them.
+			docs := s.read(ctx, part)
+			err := firstUnread(docs)
+			// Removed since SCAN saw them, or not read.
 			docs = slices.DeleteFunc(docs, func(d session.Document) bool { return d.Raw == nil && d.Err == nil })
 			if len(docs) > 0 {
 				each(docs)
+			}
+			if err != nil {
+				return err
 			}
 		}
 
@@ -46,26 +47,37 @@ func (s *Store) Scan(ctx context.Context, each func([]session.Document)) error {
 
 // Get reads the documents named, in their order: see [session.Source].
 func (s *Store) Get(ctx context.Context, ids []string) ([]session.Document, error) {
-	docs := make([]session.Document, len(ids))
-	errs := make([]error, len(ids)) // at the first of each piece
-	s.chunks(ctx, len(ids), func(ctx context.Context, from, to int) error {
-		some, err := s.read(ctx, ids[from:to])
-		copy(docs[from:to], some)
-		errs[from] = err
-
-		return err
-	})
-	for _, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("read %d sessions: %w", len(ids), err)
-		}
+	docs := apart(ctx, s, ids, func(s *Store, id string) string { return s.keys.Session(id) }, (*Store).get)
+	if err := firstUnread(docs); err != nil {
+		return docs, fmt.Errorf("read %d sessions: %w", len(ids), err)
 	}
 
 	return docs, nil
 }
 
+func (s *Store) get(ctx context.Context, ids []string) []session.Document {
+	docs := make([]session.Document, len(ids))
+	s.chunks(ctx, len(ids), func(ctx context.Context, from, to int) error {
+		copy(docs[from:to], s.read(ctx, ids[from:to]))
+
+		return firstUnread(docs[from:to])
+	})
+
+	return docs
+}
+
+func firstUnread(docs []session.Document) error {
+	for _, d := range docs {
+		if d.Unread != nil {
+			return d.Unread
+		}
+	}
+
+	return nil
+}
+
 // read reads documents, in their order.
-func (s *Store) read(ctx context.Context, ids []string) ([]session.Document, error) {
+func (s *Store) read(ctx context.Context, ids []string) []session.Document {
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
 	docs := make([]session.Document, len(ids))
@@ -73,7 +85,9 @@ func (s *Store) read(ctx context.Context, ids []string) ([]session.Document, err
 		docs[i].ID = id
 	}
 	if s.cluster || len(ids) == 1 { // MGET wants all keys in one slot
-		return docs, s.readEach(ctx, docs, func(*session.Document) bool { return true })
+		s.readEach(ctx, docs, func(*session.Document) bool { return true })
+
+		return docs
 	}
 	keys := make([]string, len(ids))
 	for i, id := range ids {
@@ -81,7 +95,11 @@ func (s *Store) read(ctx context.Context, ids []string) ([]session.Document, err
 	}
 	texts, err := s.client.MGet(ctx, keys...).Result()
 	if err != nil {
-		return nil, err
+		for i := range docs {
+			docs[i].Unread = err
+		}
+
+		return docs
 	}
 	some := false
 	for i, text := range texts {
@@ -92,16 +110,15 @@ func (s *Store) read(ctx context.Context, ids []string) ([]session.Document, err
 		}
 		some = true
 	}
-	if !some {
-		return docs, nil
+	if some { // MGET says nil for a key of another type too
+		s.readEach(ctx, docs, func(d *session.Document) bool { return d.Raw == nil })
 	}
 
-	// MGET says nil for a key of another type too.
-	return docs, s.readEach(ctx, docs, func(d *session.Document) bool { return d.Raw == nil })
+	return docs
 }
 
-// readEach reads the chosen documents by a command each.
-func (s *Store) readEach(ctx context.Context, docs []session.Document, chosen func(*session.Document) bool) error {
+// readEach reads the chosen documents, of one master, by a command each.
+func (s *Store) readEach(ctx context.Context, docs []session.Document, chosen func(*session.Document) bool) {
 	p := s.client.Pipeline()
 	gets := make(map[int]*redis.StringCmd)
 	for i := range docs {
@@ -117,11 +134,9 @@ func (s *Store) readEach(ctx context.Context, docs []session.Document, chosen fu
 		case redis.HasErrorPrefix(err, "WRONGTYPE"):
 			docs[i].Err = foreign(s.keys.Session(docs[i].ID))
 		case err != nil:
-			return err
+			docs[i].Unread = err
 		default:
 			docs[i].Raw = append([]byte{}, text...)
 		}
 	}
-
-	return nil
 }

@@ -21,8 +21,8 @@ const (
 // mostBatch is less than what Lua unpacks into the arguments of one command.
 const mostBatch = 5000
 
-// flightLimit bounds the script calls that one method call keeps in flight: more
-// would not make one server faster, and would keep other clients waiting.
+// flightLimit bounds the script calls that one method call keeps in flight to a server:
+// more would not make it faster, and would keep other clients waiting.
 const flightLimit = 4
 
 // Options change how a Store works. The zero value works.
@@ -52,7 +52,8 @@ type Store struct {
 	keys    rediskey.Keys
 	opts    Options
 	scripts scripts
-	polls   *batcher
+	polls   *batcher // in a cluster there are lanes
+	lanes   lanes
 }
 
 var (
@@ -62,6 +63,7 @@ var (
 	_ lease.Ledger    = (*Store)(nil)
 	_ lease.Asker     = (*Store)(nil)
 	_ lease.Members   = (*Store)(nil)
+	_ lease.Placer    = (*Store)(nil)
 	_ session.Source  = (*Store)(nil)
 	_ session.Pager   = (*Store)(nil)
 )
@@ -87,11 +89,13 @@ func New(client redis.UniversalClient, keys rediskey.Keys, opts Options) *Store 
 	}
 	_, cluster := client.(*redis.ClusterClient)
 	s := &Store{client: client, cluster: cluster, keys: keys, opts: opts, scripts: newScripts()}
-	flights := 1
-	if cluster {
-		flights = flightLimit
-	}
-	s.polls = newBatcher(s.exec, opts.Timeout, opts.BatchSize, flights)
+	s.lanes.of = map[string]*batcher{}
+	s.polls = s.newBatcher()
 
 	return s
+}
+
+// newBatcher returns a batcher for one server.
+func (s *Store) newBatcher() *batcher {
+	return newBatcher(s.exec, s.opts.Timeout, s.opts.BatchSize)
 }

@@ -99,14 +99,18 @@ type Document struct {
 	Raw []byte
 	// Err is set when the key has another type than a string.
 	Err error
+	// Unread is why nothing else is known of the document but its ID.
+	Unread error
 }
 
 // Source reads the stored documents.
 type Source interface {
 	// Scan calls each with the documents in batches. A document may come twice. However
-	// many there are, it ends when a round trip takes too long.
+	// many there are, it ends when a round trip takes too long. With an error there may
+	// be others.
 	Scan(ctx context.Context, each func([]Document)) error
-	// Get reads the documents named, in their order; absent ones with Raw nil.
+	// Get reads the documents named, in their order; absent ones with Raw nil. With an
+	// error those that could be read come all the same, or none.
 	Get(ctx context.Context, ids []string) ([]Document, error)
 }
 
