@@ -243,13 +243,6 @@ type Member struct {
 	Cordon Cordon
 }
 
-// Placer is a Store over several servers that fail apart.
-type Placer interface {
-	// Place names the server that has the lease of a session, as far as is known without
-	// asking: calls for leases of one place wait for no other server.
-	Place(ctx context.Context, session string) string
-}
-
 // Members keeps and reads the heartbeat keys.
 type Members interface {
 	// Beat writes the instance's heartbeat.

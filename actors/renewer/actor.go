@@ -17,6 +17,7 @@ import (
 type tracked struct {
 	cell      *cell.Cell
 	holder    tree.Mailbox
+	place     string        // as of its last renewal
 	ttl       time.Duration // its group's
 	lasts     time.Duration // its own TTL
 	busy      bool          // a renewal is in flight
@@ -34,11 +35,12 @@ type group struct {
 	failures      int // retries in a row without an answer
 }
 
-// renewerActor's fields belong to the actor's goroutine, but for slots.
+// renewerActor's fields belong to the actor's goroutine.
 type renewerActor struct {
 	cfg    Config
 	groups map[time.Duration]*group
-	slots  chan struct{} // bounds the calls at once; shared with the calls' goroutines
+	// slots bound the calls at once to each place; shared with the calls' goroutines.
+	slots map[string]chan struct{}
 
 	doubtful map[lease.Grant]struct{} // to be verified
 
@@ -106,6 +108,17 @@ func (r *renewerActor) handle(c actor.Context, message Message) {
 	case *clockCheck:
 		r.checkClocks(c)
 	}
+}
+
+// slotsOf returns what bounds the calls to a place: one that hangs keeps nobody else
+// waiting.
+func (r *renewerActor) slotsOf(place string) chan struct{} {
+	slots, ok := r.slots[place]
+	if !ok {
+		slots = make(chan struct{}, r.cfg.Flights)
+		r.slots[place] = slots
+	}
+	return slots
 }
 
 // group returns the group of a TTL, and starts its cycle if it is new.

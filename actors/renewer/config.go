@@ -25,7 +25,7 @@ type Config struct {
 	TTL, Interval, Margin time.Duration
 	// Stagger has the leases end one after the other.
 	Stagger lease.Stagger
-	// BatchSize is the most leases in one call, Flights the most calls at once.
+	// BatchSize is the most leases in one call, Flights the most calls at once to one place.
 	BatchSize, Flights int
 
 	// Batch, if set, hears how many leases each call was to renew, and how long it took.
@@ -88,7 +88,7 @@ func Props(cfg Config) *actor.Props {
 		return &renewerActor{
 			cfg:    cfg,
 			groups: make(map[time.Duration]*group),
-			slots:  make(chan struct{}, cfg.Flights),
+			slots:  make(map[string]chan struct{}),
 		}
 	}, cfg.Report)
 }

@@ -23,7 +23,8 @@
 //
 // # On failure
 //
-// One slow or failing batch delays no other. Cells end by their own timers, with
+// One slow or failing batch delays no other, and a server of several that hangs only
+// its own. Cells end by their own timers, with
 // or without this actor. If the machine slept, all cells whose deadline passed on
 // the wall clock are ended.
 package renewer

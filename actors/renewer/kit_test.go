@@ -48,7 +48,11 @@ type stub struct {
 	renew   func(g lease.Grant) error
 	delay   func(grants []lease.Grant) time.Duration
 	release func(r lease.Release) error
+	place   func(session string) string
 }
+
+// Place implements lease.Placer.
+func (s *stub) Place(_ context.Context, session string) string { return s.place(session) }
 
 func (s *stub) plan(change func(s *stub)) {
 	s.mu.Lock()
@@ -151,6 +155,7 @@ func run(f func(g Gomega, b *bench), change ...func(*renewer.Config)) {
 			renew:   func(lease.Grant) error { return nil },
 			delay:   func([]lease.Grant) time.Duration { return 0 },
 			release: func(lease.Release) error { return nil },
+			place:   func(string) string { return "" },
 		}}
 		ctx, cancel := context.WithCancel(context.Background())
 		b.parent, b.holder = b.system.NewProbe(nil), b.system.NewProbe(nil)

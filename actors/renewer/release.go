@@ -25,11 +25,9 @@ func (r *renewerActor) enqueue(c actor.Context, m *Release) {
 
 func (r *renewerActor) flush(c actor.Context) {
 	r.flushing = false
-	for len(r.releases) > 0 {
-		n := min(len(r.releases), r.cfg.BatchSize)
-		batch := r.releases[:n:n]
-		r.releases = r.releases[n:]
-		ctx, store := r.cfg.Context, r.cfg.Store
+	ctx, store := r.cfg.Context, r.cfg.Store
+	place := func(m *Release) string { return lease.PlaceOf(ctx, store, m.Release.Session) }
+	for _, batch := range lease.ByPlace(r.releases, place, r.cfg.BatchSize) {
 		tree.Async(c, func() any { return &released{batch: batch, errs: release(ctx, store, batch)} })
 	}
 	r.releases = nil

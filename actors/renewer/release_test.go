@@ -38,6 +38,21 @@ var _ = Describe("releases", func() {
 		}, func(c *renewer.Config) { c.BatchSize = 3 })
 	})
 
+	It("wait for no server but their own", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.place = func(session string) string { return session[:1] }
+			for _, id := range []string{"a1", "h1", "a2", "h2"} {
+				b.releaseOne(id, time.Now().Add(trust))
+			}
+			bubble.Sleep(0)
+			var together [][]string
+			for _, c := range b.stub.see("release") {
+				together = append(together, c.sessions)
+			}
+			g.Expect(together).To(ConsistOf([]string{"a1", "a2"}, []string{"h1", "h2"}))
+		})
+	})
+
 	It("end the renewals", func() {
 		run(func(g Gomega, b *bench) {
 			b.track("s", ttl)

@@ -30,13 +30,13 @@ func (r *renewerActor) renew(c actor.Context, ttl time.Duration, leases iter.Seq
 	now := time.Now()
 	for t := range leases {
 		if !t.busy && t.cell.Alive() {
-			t.busy = true
+			t.busy, t.place = true, lease.PlaceOf(r.cfg.Context, r.cfg.Store, t.cell.Grant().Session)
 			due = append(due, t)
 		}
 	}
 	margin := Margin(ttl, r.cfg.TTL, r.cfg.Margin)
-	for batch := range slices.Chunk(due, r.cfg.BatchSize) {
-		ctx, store, slots, note := r.cfg.Context, r.cfg.Store, r.slots, r.cfg.Batch
+	for place, batch := range lease.ByPlace(due, func(t *tracked) string { return t.place }, r.cfg.BatchSize) {
+		ctx, store, slots, note := r.cfg.Context, r.cfg.Store, r.slotsOf(place), r.cfg.Batch
 		renewals, shortest := make([]lease.Renewal, len(batch)), ttl
 		for i, t := range batch {
 			renewals[i] = lease.Renewal{Grant: t.cell.Grant(), TTL: t.lasts, Busy: t.cell.Busy(now)}

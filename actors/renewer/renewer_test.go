@@ -62,6 +62,42 @@ var _ = Describe("renewals", func() {
 		})
 	})
 
+	It("wait for no server but their own", func() {
+		run(func(g Gomega, b *bench) {
+			began := time.Now()
+			b.stub.place = func(session string) string { return session[:1] }
+			b.stub.delay = func(grants []lease.Grant) time.Duration {
+				if slices.ContainsFunc(grants, func(g lease.Grant) bool { return g.Session[0] == 'h' }) {
+					return 2 * time.Second // it hangs
+				}
+				return 10 * time.Millisecond
+			}
+			b.stub.renew = func(g lease.Grant) error {
+				if g.Session[0] == 'h' {
+					return errRedis
+				}
+				return nil
+			}
+			var fine, hung []*cell.Cell
+			for i := range 9 {
+				fine = append(fine, b.track(fmt.Sprint("a", i), ttl), b.track(fmt.Sprint("b", i), ttl))
+				hung = append(hung, b.track(fmt.Sprint("h", i), ttl))
+			}
+			bubble.Sleep(interval + 50*time.Millisecond)
+			for _, c := range fine {
+				g.Expect(c.TrustedUntil()).To(BeTemporally("~", began.Add(interval+trust), 50*time.Millisecond))
+			}
+			bubble.Sleep(interval)
+			for _, c := range fine {
+				g.Expect(c.TrustedUntil()).To(BeTemporally("~", began.Add(2*interval+trust), 50*time.Millisecond))
+			}
+			for _, c := range hung {
+				g.Expect(c.TrustedUntil()).To(BeTemporally("==", began.Add(trust)))
+				g.Expect(c.Alive()).To(BeTrue())
+			}
+		}, func(c *renewer.Config) { c.BatchSize, c.Flights = 3, 1 })
+	})
+
 	It("tell how long a poll in flight may still last", func() {
 		run(func(g Gomega, b *bench) {
 			c := b.track("s", ttl)
