@@ -31,8 +31,7 @@ type membershipActor struct {
 	unlisted, unscanned  bool     // the last call failed
 	unread               []string // documents whose reading failed and waits to be repeated
 
-	claims   []lease.Claim // that wait for a call
-	claiming int           // calls under way
+	claims map[string]*queue // by place
 
 	texts    *texts // of the scan in flight
 	stopping bool
@@ -71,6 +70,8 @@ func (a *membershipActor) Receive(c actor.Context) {
 
 func (a *membershipActor) start(c actor.Context) {
 	a.machine = newMachine(a.cfg.Settings, time.Now())
+	a.machine.place = func(id string) string { return lease.PlaceOf(a.cfg.Context, a.cfg.Store, id) }
+	a.claims = make(map[string]*queue)
 	a.brood = leaseholder.NewBrood()
 	a.scans = tree.Self(c).After(a.cfg.Reconcile, &reconcile{})
 	// What is queued was announced to the actor before this one, and is not again.
@@ -103,7 +104,7 @@ func (a *membershipActor) handle(c actor.Context, message Message) {
 		a.reconcile(c)
 		a.tellKnown()
 	case *claimed:
-		a.claiming--
+		a.claims[m.place].calls--
 		a.machine.onOutcomes(m.outcomes, m.sent, now)
 	case *looked:
 		a.machine.onStatuses(m.statuses, now)

@@ -40,27 +40,49 @@ func (a *membershipActor) call(c actor.Context, out orders) {
 	}
 }
 
-// claim sends claims. Those that come while as many calls as may be are under way go
-// together with the next: what a call costs besides its claims counts where leases end one
-// after the other.
+// queue is the claims of one place: those that wait for a call, and how many are under way.
+type queue struct {
+	claims []lease.Claim
+	calls  int
+}
+
+// claim sends claims, those of each place by themselves: one that hangs keeps no others
+// waiting.
 func (a *membershipActor) claim(c actor.Context, claims []lease.Claim) {
-	a.claims = append(a.claims, claims...)
-	if now := time.Now(); !a.machine.claims(now) {
-		a.machine.onUnsent(a.claims, now)
-		a.claims = nil
+	for _, claim := range claims {
+		place := a.machine.place(claim.Session)
+		q, ok := a.claims[place]
+		if !ok {
+			q = new(queue)
+			a.claims[place] = q
+		}
+		q.claims = append(q.claims, claim)
 	}
-	for ; len(a.claims) > 0 && a.claiming < claimFlights; a.claiming++ {
-		n := min(len(a.claims), claimBatch)
-		batch := a.claims[:n:n]
-		if a.claims = a.claims[n:]; len(a.claims) == 0 {
-			a.claims = nil
+	for place, q := range a.claims {
+		a.send(c, place, q)
+	}
+}
+
+// send sends the claims of a place. Those that come while as many calls as may be are under
+// way go together with the next: what a call costs besides its claims counts where leases end
+// one after the other.
+func (a *membershipActor) send(c actor.Context, place string, q *queue) {
+	if now := time.Now(); !a.machine.claims(place, now) {
+		a.machine.onUnsent(q.claims, now)
+		q.claims = nil
+	}
+	for ; len(q.claims) > 0 && q.calls < claimFlights; q.calls++ {
+		n := min(len(q.claims), claimBatch)
+		batch := q.claims[:n:n]
+		if q.claims = q.claims[n:]; len(q.claims) == 0 {
+			q.claims = nil
 		}
 		parent, store, holder := a.cfg.Context, a.cfg.Store, a.cfg.Instance
 		tree.Async(c, func() any {
 			ctx, cancel := context.WithTimeout(parent, callLimit)
 			defer cancel()
 			sent := time.Now()
-			return &claimed{outcomes: store.Acquire(ctx, holder, batch), sent: sent}
+			return &claimed{place: place, outcomes: store.Acquire(ctx, holder, batch), sent: sent}
 		})
 	}
 }
@@ -141,11 +163,18 @@ func (a *membershipActor) fetch(c actor.Context, ids []string) {
 		defer cancel()
 		read := time.Now()
 		raw, err := source.Get(ctx, ids)
-		docs := make([]document, 0, len(raw))
-		for _, d := range raw {
-			docs = append(docs, decode(d))
+		if err != nil && len(raw) == 0 {
+			return &fetched{unread: ids}
 		}
-		return &fetched{asked: ids, docs: docs, read: read, err: err}
+		answer := &fetched{docs: make([]document, 0, len(raw)), read: read}
+		for _, d := range raw {
+			if d.Unread != nil {
+				answer.unread = append(answer.unread, d.ID)
+				continue
+			}
+			answer.docs = append(answer.docs, decode(d))
+		}
+		return answer
 	})
 }
 
@@ -203,6 +232,7 @@ func (a *membershipActor) onListed(c actor.Context, m *listed, now time.Time) {
 	a.listing = false
 	a.unlisted = a.noteLook("member", a.unlisted, m.err)
 	if m.err != nil {
+		a.machine.onMembers(m.members, now) // nobody is missed who is not among them
 		if !a.listLater {
 			a.listLater = true
 			tree.Self(c).After(firstPause, &relist{list: true})
@@ -217,9 +247,7 @@ func (a *membershipActor) onListed(c actor.Context, m *listed, now time.Time) {
 }
 
 func (a *membershipActor) onChecked(m *checked, now time.Time) {
-	if m.err == nil {
-		a.machine.onMembers(m.members, now)
-	} // else the fleet's own appointment tries again
+	a.machine.onMembers(m.members, now) // for the others the fleet's own appointment comes again
 }
 
 // fetchLater repeats all failed readings of documents in one.
@@ -234,6 +262,7 @@ func (a *membershipActor) onScanned(c actor.Context, m *scanned, now time.Time) 
 	a.scanning = false
 	a.unscanned = a.noteLook("session", a.unscanned, m.err)
 	if m.err != nil {
+		a.machine.onPart(m.docs, m.read, now)
 		if !a.scanLater {
 			a.scanLater = true
 			tree.Self(c).After(mostPause, &relist{scan: true})
@@ -248,9 +277,8 @@ func (a *membershipActor) onScanned(c actor.Context, m *scanned, now time.Time) 
 }
 
 func (a *membershipActor) onFetched(c actor.Context, m *fetched, now time.Time) {
-	if m.err != nil {
-		a.fetchLater(c, m.asked)
-		return
+	if len(m.unread) > 0 {
+		a.fetchLater(c, m.unread)
 	}
 	a.machine.onDocuments(m.docs, m.read, now)
 }

@@ -64,7 +64,7 @@ func (m *machine) claim(id string, e *entry, why trigger, now time.Time) {
 
 // barred returns until when this node must not claim a session.
 func (m *machine) barred(e *entry, now time.Time) time.Time {
-	at := m.pauseUntil
+	at := m.pauseOf(e.session.ID).until
 	if e.notBefore.After(at) {
 		at = e.notBefore
 	}
@@ -173,7 +173,7 @@ func (m *machine) takeTurn(id string, e *entry, rank int, now time.Time) {
 // onOutcomes takes in the answers to claims that were sent at sent.
 func (m *machine) onOutcomes(outcomes []lease.Outcome, sent, now time.Time) {
 	m.noteServer(outcomes, now)
-	answered, room := false, false
+	room := false
 	for _, o := range outcomes {
 		a, asked := m.asking[o.Session]
 		if !asked {
@@ -183,7 +183,6 @@ func (m *machine) onOutcomes(outcomes []lease.Outcome, sent, now time.Time) {
 		e, ok := m.entries[o.Session]
 		room = room || !o.Granted
 		unknown := lease.Unknown(o.Err)
-		answered = answered || !unknown
 		if ok && !unknown {
 			e.doubtUntil = time.Time{}
 		}
@@ -204,9 +203,7 @@ func (m *machine) onOutcomes(outcomes []lease.Outcome, sent, now time.Time) {
 	if len(m.asking) == 0 {
 		m.asking = make(map[string]*ask) // after a start it had room for all sessions
 	}
-	if answered {
-		m.misses, m.pauseUntil = 0, time.Time{}
-	}
+	m.endPauses(outcomes)
 	if room {
 		m.considerRoom(now)
 	}
@@ -219,31 +216,54 @@ func (m *machine) considerRoom(now time.Time) {
 	}
 }
 
-// onUnanswered pauses all claims for a growing while. The first of an outage is
+// pause puts off the claims of a place that does not answer.
+type pause struct {
+	misses int // claims in a row without an answer
+	until  time.Time
+}
+
+func (m *machine) pauseOf(session string) pause {
+	if len(m.pauses) == 0 {
+		return pause{}
+	}
+	return m.pauses[m.place(session)]
+}
+
+// endPauses follows claims that were answered.
+func (m *machine) endPauses(outcomes []lease.Outcome) {
+	for _, o := range outcomes {
+		if len(m.pauses) > 0 && !lease.Unknown(o.Err) {
+			delete(m.pauses, m.place(o.Session))
+		}
+	}
+}
+
+// onUnanswered pauses all claims of a place for a growing while. The first of an outage is
 // logged, the others would say the same: they are at debug. Redis may have carried the claim out: it is
 // repeated whatever the plan says by then, lest this node holds what it does not poll.
 func (m *machine) onUnanswered(o lease.Outcome, e *entry, a *ask, now time.Time) {
-	repeat := m.misses > 0 || m.paused(now)
+	p := m.pauseOf(o.Session)
+	repeat := p.misses > 0
 	m.log(eventlog.LeaseAcquireFailed{Session: o.Session, Trigger: string(a.why), Err: o.Err, Repeat: repeat})
-	if !m.paused(now) {
-		m.pauseUntil = now.Add(growing(m.misses))
-		m.misses++
+	if !now.Before(p.until) {
+		p = pause{misses: p.misses + 1, until: now.Add(growing(p.misses))}
+		m.pauses[m.place(o.Session)] = p
 	}
 	e.doubtUntil = now.Add(a.ttl)
-	m.wake(o.Session, e, m.pauseUntil, a.why)
+	m.wake(o.Session, e, p.until, a.why)
 }
 
-// paused reports whether claims are put off, since Redis does not answer.
-func (m *machine) paused(now time.Time) bool { return now.Before(m.pauseUntil) }
-
-// claims reports whether claims may be sent: not while the node is fenced or draining, nor
-// while Redis does not answer, since those that wait would have no answer either.
-func (m *machine) claims(now time.Time) bool { return !m.fenced && !m.draining && !m.paused(now) }
+// claims reports whether claims of a place may be sent: not while the node is fenced or
+// draining, nor while the place does not answer, since those that wait would have no answer
+// either.
+func (m *machine) claims(place string, now time.Time) bool {
+	return !m.fenced && !m.draining && !now.Before(m.pauses[place].until)
+}
 
 // onUnsent takes claims back that were never sent, until a pause is over.
 func (m *machine) onUnsent(claims []lease.Claim, now time.Time) {
-	at := later(m.pauseUntil, now)
 	for _, c := range claims {
+		at := later(m.pauseOf(c.Session).until, now)
 		a := m.asking[c.Session]
 		delete(m.asking, c.Session)
 		if e, ok := m.entries[c.Session]; ok {

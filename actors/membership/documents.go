@@ -227,6 +227,21 @@ func (m *machine) onScan(docs []document, read, now time.Time) {
 	m.giveBackLeft()
 }
 
+// onPart takes in what a scan found that failed in part. It says nothing of what it did not
+// find. The leases are looked at as often as after whole scans, which are fewer.
+func (m *machine) onPart(docs []document, read, now time.Time) {
+	if !m.scanned {
+		return
+	}
+	if news := m.onDocuments(docs, read, now); news > 0 {
+		m.log(eventlog.ReconcileRepaired{Kind: "session", Count: news})
+	}
+	if !now.Before(m.partAt.Add(m.set.Reconcile)) {
+		m.partAt = now
+		m.lookAtAll()
+	}
+}
+
 // lookAtAll has every lease looked at that this node does not hold.
 func (m *machine) lookAtAll() { m.lookWhere(func(*entry) bool { return true }) }
 

@@ -27,6 +27,7 @@ type machine struct {
 	started  time.Time
 	deaf     bool      // no events arrive
 	scanned  bool      // the catalog was read once
+	partAt   time.Time // when a part of it last led to a look at all leases
 	listed   bool      // the fleet was read once
 	looked   bool      // the leases were read once
 	lookedAt time.Time // when they were read last, all of them
@@ -37,13 +38,16 @@ type machine struct {
 	// changedAt is when the set of members last changed.
 	changedAt time.Time
 	// forgotAt is when Redis may have forgotten leases: sessions of others are not
-	// claimed for a while. pauseUntil keeps all, since Redis does not answer.
-	forgotAt, pauseUntil time.Time
-	server               string // its present life, as far as it tells
+	// claimed for a while.
+	forgotAt time.Time
+	server   string // its present life, as far as it tells
+	// pauses has the places of leases that do not answer claims; place tells that of a
+	// session.
+	pauses map[string]pause
+	place  func(session string) string
 	// lookAt is when all leases should have holders again, after a start or a restart of
 	// Redis: what is not known by then is looked at.
 	lookAt time.Time
-	misses int // claims in a row without an answer
 
 	arrivals  burst
 	stale     bool // the plan does not fit the view
@@ -109,6 +113,8 @@ func newMachine(set Settings, now time.Time) *machine {
 		children:  make(map[uint64]*child),
 		held:      make(map[string]*child),
 		surplus:   make(map[string]*entry),
+		pauses:    make(map[string]pause),
+		place:     func(string) string { return "" },
 		started:   now,
 		changedAt: now,
 		out:       orders{list: true, scan: true},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -36,15 +37,18 @@ type redis struct {
 	tokens map[string]lease.Token
 	events []redisevents.Event
 	down   bool
-	mute   bool          // no claim is answered
-	delay  time.Duration // of a claim
-	peers  []string
-	deaf   bool
-	scans  int
-	lists  int
-	checks int   // of all nodes
-	most   int   // claims in one call
-	calls  []int // claims in each call
+	mute   bool   // no claim is answered
+	hung   string // the first letter of sessions and peers that are on a server which hangs
+	// readable has the documents of those sessions on another.
+	readable bool
+	delay    time.Duration // of a claim
+	peers    []string
+	deaf     bool
+	scans    int
+	lists    int
+	checks   int   // of all nodes
+	most     int   // claims in one call
+	calls    []int // claims in each call
 }
 
 func (r *redis) with(f func(r *redis)) {
@@ -57,6 +61,11 @@ func (r *redis) Acquire(_ context.Context, holder string, claims []lease.Claim) 
 	r.mu.Lock()
 	delay := r.delay
 	r.calls = append(r.calls, len(claims))
+	for _, c := range claims {
+		if r.hangs(c.Session) {
+			delay = 2 * time.Second
+		}
+	}
 	r.mu.Unlock()
 	if delay > 0 {
 		time.Sleep(delay)
@@ -68,7 +77,7 @@ func (r *redis) Acquire(_ context.Context, holder string, claims []lease.Claim) 
 	for i, c := range claims {
 		out[i] = lease.Outcome{Session: c.Session, Holder: r.leases[c.Session], Remaining: time.Minute}
 		switch {
-		case r.down, r.mute:
+		case r.down, r.mute, r.hangs(c.Session):
 			out[i] = lease.Outcome{Session: c.Session, Err: errRedis}
 		case r.leases[c.Session] == "":
 			r.tokens[c.Session]++
@@ -78,6 +87,12 @@ func (r *redis) Acquire(_ context.Context, holder string, claims []lease.Claim) 
 	}
 	return out
 }
+
+// hangs reports whether what is so named is on the server that hangs.
+func (r *redis) hangs(name string) bool { return r.hung != "" && name[:1] == r.hung }
+
+// Place implements lease.Placer: it is told by the first letter.
+func (*redis) Place(_ context.Context, id string) string { return id[:1] }
 
 func (*redis) Renew(context.Context, []lease.Renewal) []lease.Verdict { return nil }
 func (*redis) Release(context.Context, []lease.Release) []error       { return nil }
@@ -102,7 +117,16 @@ func (r *redis) List(context.Context) ([]lease.Member, error) {
 	if r.down {
 		return nil, errRedis
 	}
-	return r.members(append([]string{self}, r.peers...)), nil
+	return r.known(append([]string{self}, r.peers...))
+}
+
+// known are the members of which anything can be told.
+func (r *redis) known(names []string) ([]lease.Member, error) {
+	told := slices.DeleteFunc(slices.Clone(names), r.hangs)
+	if len(told) < len(names) {
+		return r.members(told), errRedis
+	}
+	return r.members(told), nil
 }
 
 func (*redis) members(names []string) []lease.Member {
@@ -119,7 +143,7 @@ func (r *redis) Check(_ context.Context, names []string) ([]lease.Member, error)
 	if len(names) == 1+len(r.peers) {
 		r.checks++
 	}
-	return r.members(names), nil
+	return r.known(names)
 }
 
 func (r *redis) Scan(_ context.Context, each func([]session.Document)) error {
@@ -130,11 +154,16 @@ func (r *redis) Scan(_ context.Context, each func([]session.Document)) error {
 		return errRedis
 	}
 	var docs []session.Document
+	var err error
 	for id, raw := range r.docs {
+		if r.hangs(id) && !r.readable {
+			err = errRedis
+			continue
+		}
 		docs = append(docs, session.Document{ID: id, Raw: []byte(raw)})
 	}
 	each(docs)
-	return nil
+	return err
 }
 
 func (r *redis) Get(_ context.Context, ids []string) ([]session.Document, error) {
@@ -144,14 +173,19 @@ func (r *redis) Get(_ context.Context, ids []string) ([]session.Document, error)
 		return nil, errRedis
 	}
 	var docs []session.Document
+	var err error
 	for _, id := range ids {
 		d := session.Document{ID: id}
 		if raw, ok := r.docs[id]; ok {
 			d.Raw = []byte(raw)
 		}
+		if r.hangs(id) && !r.readable {
+			err = errRedis
+			d = session.Document{ID: id, Unread: err}
+		}
 		docs = append(docs, d)
 	}
-	return docs, nil
+	return docs, err
 }
 
 func (r *redis) Healthy() bool {

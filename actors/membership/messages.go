@@ -46,14 +46,14 @@ type (
 		err  error
 	}
 	fetched struct {
-		asked []string
-		docs  []document
-		read  time.Time
-		err   error
+		docs   []document
+		read   time.Time
+		unread []string
 	}
 	refetch struct{}                  // what could not be read is to be read once more
 	relist  struct{ list, scan bool } // to be done once more
 	claimed struct {
+		place    string
 		outcomes []lease.Outcome
 		sent     time.Time
 	}
