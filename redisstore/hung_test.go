@@ -23,6 +23,7 @@ import (
 type halting struct {
 	cluster *redistest.Cluster
 	admin   *redis.ClusterClient
+	client  redis.UniversalClient
 	store   *redisstore.Store
 	victim  *redistest.Server
 	next    int // session
@@ -47,6 +48,7 @@ func newHalting() *halting {
 	client, err := redisstore.Open(h.cluster.URL(), redisstore.OpenOptions{Timeout: hangTimeout})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(client.Close)
+	h.client = client
 	h.store = redisstore.New(client, rediskey.Default(), redisstore.Options{Timeout: hangTimeout, Stream: stream})
 	h.victim = h.cluster.Nodes[0]
 	if h.on(stream) { // its results are not what is tested here
@@ -218,6 +220,35 @@ var _ = Describe("a store on a cluster of which one master hangs", Ordered, func
 			Eventually(func() error { _, err := h.store.Begin(ctx, g, slot); return err }, "10s").Should(Succeed())
 			Expect(h.store.Finish(ctx, g, lease.Result{OK: true})).To(Succeed())
 		}
+	})
+
+	It("ends a poll at its pace whose result belongs into a stream on it, and tells of what is lost", func() {
+		g := h.take(1)[0] // of the session that is elsewhere
+		Expect(h.lies(g.Session)).To(BeFalse())
+		name := h.ids(1, h.on)[0]
+		lost := make(chan string, 1000)
+		s := redisstore.New(h.client, rediskey.Default(), redisstore.Options{
+			Timeout: hangTimeout, Stream: name, OnForeign: func(key, reason string) { lost <- key + ": " + reason },
+		})
+		poll := func() {
+			began := time.Now()
+			_, err := s.Begin(ctx, g, slot)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(s.Finish(ctx, g, lease.Result{OK: true, Event: []byte("{}")})).To(Succeed())
+			Expect(time.Since(began)).To(BeNumerically("<", soon))
+		}
+		poll()
+		Expect(h.admin.XLen(ctx, name).Val()).To(Equal(int64(1)))
+		h.pause()
+		for range 30 {
+			poll()
+			time.Sleep(10 * time.Millisecond)
+		}
+		Eventually(lost, "5s").Should(Receive(HavePrefix(name + ": ")))
+		h.victim.Continue()
+		Eventually(func() int64 { return h.admin.XLen(ctx, name).Val() }, "5s").Should(BeNumerically(">=", 1))
+		before := h.admin.XLen(ctx, name).Val()
+		Eventually(func() int64 { poll(); return h.admin.XLen(ctx, name).Val() }, "10s").Should(BeNumerically(">", before))
 	})
 
 	It("loads a script where it is missing, and nowhere else", func() {

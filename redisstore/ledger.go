@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -104,19 +103,50 @@ func (s *Store) refusal(g lease.Grant, what string, r []any) error {
 	}
 }
 
+const (
+	// appendWait is how long the end of a poll waits for its result's entry in a stream on
+	// another master. An answer takes far less, or the master hangs.
+	appendWait = 100 * time.Millisecond
+	// mostAppends bounds the entries under way.
+	mostAppends = 256
+)
+
 // appendElsewhere appends a recorded result to the stream where the script can't:
-// in a cluster the stream lies in another slot. A failure loses the entry alone.
+// in a cluster the stream lies in another slot. A failure loses the entry alone, and a
+// master that hangs does not keep the session from its next poll.
 func (s *Store) appendElsewhere(ctx context.Context, g lease.Grant, r lease.Result) {
 	if s.opts.Stream == "" || !s.cluster {
 		return
 	}
+	select {
+	case s.appends <- struct{}{}:
+	default:
+		s.opts.OnForeign(s.opts.Stream, "its server has not answered for long")
+
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { <-s.appends }()
+		s.appendResult(context.WithoutCancel(ctx), g, r)
+	}()
+	timer := time.NewTimer(appendWait)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+}
+
+func (s *Store) appendResult(ctx context.Context, g lease.Grant, r lease.Result) {
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
 	err := s.client.XAdd(ctx, &redis.XAddArgs{
 		Stream: s.opts.Stream, MaxLen: s.opts.MaxLen, Approx: true,
 		Values: []any{"session", g.Session, "token", int64(g.Token), "event", r.Event},
 	}).Err()
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if err != nil {
 		s.opts.OnForeign(s.opts.Stream, err.Error())
 	}
 }

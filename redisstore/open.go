@@ -41,8 +41,10 @@ const (
 // separated by commas, are nodes of one cluster. It does not connect. Close the
 // client. No error contains any part of the address.
 //
-// Commands are bounded by their contexts and never repeated by the client, since
-// callers know better. After a READONLY reply old connections are dropped, those
+// Commands are bounded by their contexts. The client of a server never repeats them,
+// since callers know better; that of a cluster does, up to three times, where it is
+// redirected or a connection breaks: it has one count for both. A command may thus take
+// effect twice, as it may where its caller repeats it after a lost reply. After a READONLY reply old connections are dropped, those
 // of subscriptions too: a fail-over behind an unchanged address leaves them with
 // the demoted server.
 func Open(rawURL string, o OpenOptions) (redis.UniversalClient, error) {

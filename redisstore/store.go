@@ -54,6 +54,7 @@ type Store struct {
 	scripts scripts
 	polls   *batcher // in a cluster there are lanes
 	lanes   lanes
+	appends chan struct{} // a token for each that is under way
 }
 
 var (
@@ -90,6 +91,7 @@ func New(client redis.UniversalClient, keys rediskey.Keys, opts Options) *Store 
 	_, cluster := client.(*redis.ClusterClient)
 	s := &Store{client: client, cluster: cluster, keys: keys, opts: opts, scripts: newScripts()}
 	s.lanes.of = map[string]*batcher{}
+	s.appends = make(chan struct{}, mostAppends)
 	s.polls = s.newBatcher()
 
 	return s
