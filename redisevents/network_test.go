@@ -2,6 +2,7 @@ package redisevents_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +170,56 @@ func TestCluster(t *testing.T) {
 	must(t, cluster.Nodes[1].Start())
 	await(t, 15*time.Second, "gap", func() bool { return len(h.gaps()) > 0 })
 	g.Expect(h.gaps()[0].Restarted).To(gomega.BeTrue())
+}
+
+// What the other masters announce is heard while one hangs, and what it announces itself
+// when it goes on.
+func TestAMasterOfAClusterThatHangsSilencesItsOwnEventsAlone(t *testing.T) {
+	g := gomega.NewWithT(t)
+	cluster := redistest.StartCluster(t)
+	for _, n := range cluster.Nodes {
+		node := n.Client()
+		must(t, node.ConfigSet(t.Context(), "cluster-require-full-coverage", "no").Err())
+		must(t, node.ConfigSet(t.Context(), "cluster-node-timeout", "60000").Err())
+		must(t, node.Close())
+	}
+	c := cluster.Client()
+	defer func() { _ = c.Close() }()
+	h := listening(t, c)
+	await(t, 10*time.Second, "all masters", func() bool {
+		s := h.listener.Status()
+		return s.Servers == 3 && s.Healthy
+	})
+	victim := cluster.Nodes[2]
+	h.forget()
+	victim.Pause()
+	defer victim.Continue()
+	heard := func(id string) {
+		t.Helper()
+		await(t, time.Second, "event", func() bool {
+			return slices.Contains(h.all(), redisevents.Event(redisevents.SessionTouched{ID: id}))
+		})
+	}
+	begun, elsewhere := time.Now(), ""
+	for i := 0; time.Since(begun) < 6*time.Second; i++ {
+		id := "h" + strconv.Itoa(i)
+		master, err := c.MasterForKey(t.Context(), keys().Session(id))
+		must(t, err)
+		if master.Options().Addr == victim.Addr() {
+			elsewhere = id
+			continue
+		}
+		must(t, c.Set(t.Context(), keys().Session(id), "{}", 0).Err())
+		heard(id)
+		time.Sleep(50 * time.Millisecond)
+	}
+	g.Expect(h.gaps()).To(gomega.BeEmpty())
+	victim.Continue()
+	await(t, 10*time.Second, "the master answers", func() bool {
+		return c.Set(t.Context(), keys().Session(elsewhere), "{}", 0).Err() == nil
+	})
+	heard(elsewhere)
+	g.Expect(h.listener.Healthy()).To(gomega.BeTrue())
 }
 
 // Only the first start may refuse: a replica that was promoted since, under an address
