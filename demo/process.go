@@ -12,6 +12,10 @@ import (
 	"strings"
 )
 
+// EndUnread is the flag of the run command that has a node end when nobody reads its log:
+// so no node outlives a demo that was killed, where the system does not see to it.
+const EndUnread = "end-unread"
+
 const (
 	// tailLines is how much of what is no log line is kept of a node.
 	tailLines = 12
@@ -45,7 +49,7 @@ type report struct {
 
 // newProcess prepares a node, which is killed when ctx ends.
 func newProcess(ctx context.Context, program, name string, environ []string) *process {
-	command := exec.CommandContext(ctx, program, "run")
+	command := exec.CommandContext(ctx, program, "run", "--"+EndUnread)
 	command.Env = environ
 	command.SysProcAttr = attributes()
 	return &process{name: name, command: command}

@@ -92,7 +92,7 @@ func (l *Log) Lines(level Level) uint64 {
 	return l.lines[level.rank()].Load()
 }
 
-// Lost returns how many lines found no room, since the reader of the log was too slow.
+// Lost returns how many lines did not reach the reader of the log, who was too slow or gone.
 func (l *Log) Lost() uint64 {
 	if l == nil {
 		return 0
@@ -150,7 +150,7 @@ func (l *Log) summarize(name string, span time.Duration, count int) {
 func (l *Log) dropped(count int) []byte {
 	var buf lineBuffer
 	quiet := &Log{instance: l.instance, json: zerolog.New(&buf)}
-	ln := quiet.begin(Warn, "log.dropped", "the reader of the log was too slow, lines are missing")
+	ln := quiet.begin(Warn, "log.dropped", "the reader of the log was too slow or gone, lines are missing")
 	ln.num("count", int64(count))
 	ln.e.Send()
 	return buf

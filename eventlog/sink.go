@@ -77,17 +77,26 @@ func (s *sink) drain() {
 		s.queue, s.dropped = spare[:0], 0
 		s.mu.Unlock()
 
-		s.writeAll(lines)
-		if dropped > 0 {
-			s.writeAll(s.onDropped(dropped))
+		failed := s.writeAll(lines)
+		s.lost.Add(uint64(failed)) //nolint:gosec // a count
+		if owed := dropped + failed; owed > 0 && s.writeAll(s.onDropped(owed)) > 0 {
+			s.owe(owed)
 		}
 		spare = lines
 	}
 }
 
+// owe has lost lines reported after the next ones: whoever comes to read then, such as
+// the next reader of a named pipe, shall know of them.
+func (s *sink) owe(count int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped += count
+}
+
 // writeAll writes whole lines, as many a call as a pipe takes without tearing. A
-// writer's error loses its lines: there is nowhere to report it.
-func (s *sink) writeAll(lines []byte) {
+// writer's error loses its lines; it returns how many.
+func (s *sink) writeAll(lines []byte) (failed int) {
 	for len(lines) > 0 {
 		n := bytes.IndexByte(lines, '\n') + 1
 		for !s.perLine && n < len(lines) {
@@ -97,7 +106,10 @@ func (s *sink) writeAll(lines []byte) {
 			}
 			n += next
 		}
-		_, _ = s.w.Write(lines[:n])
+		if _, err := s.w.Write(lines[:n]); err != nil {
+			failed += bytes.Count(lines[:n], []byte{'\n'})
+		}
 		lines = lines[n:]
 	}
+	return failed
 }

@@ -61,7 +61,9 @@ type Config struct {
 	PollInterval, PollTimeout time.Duration
 
 	// Log gets the lines that docs/log-events.md lists, as JSON, from LogLevel (info)
-	// on. Default: no log.
+	// on. Default: no log. With os.Stdout or os.Stderr, Go ends the whole program when
+	// that is a pipe whose reader has gone, unless the program ignores SIGPIPE: that is
+	// its decision.
 	Log      io.Writer
 	LogLevel eventlog.Level
 }

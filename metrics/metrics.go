@@ -95,6 +95,6 @@ func (m *Metrics) WatchLog(log *eventlog.Log) {
 	}
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: prefix + "log_lines_lost_total",
-		Help: "Lines that were lost since the reader of the log was too slow.",
+		Help: "Lines that were lost since the reader of the log was too slow or gone.",
 	}, func() float64 { return float64(log.Lost()) }))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"leasehold/cli"
 	"leasehold/config"
+	"leasehold/demo"
 	"leasehold/eventlog"
 	"leasehold/memory"
 	"leasehold/metrics"
@@ -21,6 +23,7 @@ import (
 )
 
 func (a *app) runCommand() *cobra.Command {
+	var endUnread bool
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run one node until SIGTERM or SIGINT",
@@ -29,13 +32,24 @@ leases; a second signal ends it at once. A flag goes before the environment
 variable of the same name.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !endUnread {
+				outliveReaders()
+			}
 			a.code = a.start(cmd)
 			return nil
 		},
 	}
 	addSettingFlags(cmd, false)
+	cmd.Flags().BoolVar(&endUnread, demo.EndUnread, false, "end at once when nobody reads the log any more")
+	// It fails for unknown flags only, and this one has just been added.
+	_ = cmd.Flags().MarkHidden(demo.EndUnread)
 	return cmd
 }
+
+// outliveReaders has a write to a pipe that nobody reads fail: else Go's runtime ends the
+// process where it is the standard output or error, and the leases are left to run out.
+// It is for nodes only. Other commands end with who reads what they print.
+func outliveReaders() { signal.Ignore(syscall.SIGPIPE) }
 
 // addSettingFlags gives the command a flag for each setting that may have one.
 func addSettingFlags(cmd *cobra.Command, hidden bool) {
