@@ -69,6 +69,7 @@ func (a *api) events(c *call) answer {
 	defer a.changes.leave(l)
 	s := &stream{writer: c.writer, control: http.NewResponseController(c.writer)}
 	s.begin()
+	defer s.bound() // the end of the answer is written too
 	pulse := time.NewTicker(beat)
 	defer pulse.Stop()
 	for s.err == nil {
@@ -112,6 +113,9 @@ func readListener(c *call) (*listener, *problem) {
 }
 
 // stream writes server-sent events. After an error it does nothing more.
+//
+// Its deadline is there only while something is written: in HTTP/2 it is a timer, which
+// resets the stream also where nothing is, and the server has set one by itself.
 type stream struct {
 	writer  http.ResponseWriter
 	control *http.ResponseController
@@ -144,7 +148,7 @@ func (s *stream) tell(n int64) {
 
 func (s *stream) print(text string) {
 	if s.err == nil {
-		_ = s.control.SetWriteDeadline(time.Now().Add(answerLimit))
+		s.bound()
 		_, s.err = s.writer.Write([]byte(text))
 	}
 }
@@ -153,7 +157,13 @@ func (s *stream) flush() {
 	if s.err == nil {
 		s.err = s.control.Flush()
 	}
+	if s.err == nil {
+		_ = s.control.SetWriteDeadline(time.Time{}) // writers that have none never end it
+	}
 }
+
+// bound limits what is written from now on.
+func (s *stream) bound() { _ = s.control.SetWriteDeadline(time.Now().Add(answerLimit)) }
 
 // stopped reports whether the channel is closed.
 func stopped(stop <-chan struct{}) bool {
