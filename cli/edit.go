@@ -250,7 +250,7 @@ func (f *fleet) removeEach(ctx context.Context, ids []string) error {
 }
 
 func (f *fleet) removeAll(ctx context.Context) error {
-	removed := 0
+	removed, failed := 0, error(nil)
 	progress := f.progress("removed", 0)
 	defer progress.end()
 	err := f.reader.Store.Scan(ctx, func(docs []session.Document) {
@@ -260,13 +260,21 @@ func (f *fleet) removeAll(ctx context.Context) error {
 				ids = append(ids, d.ID)
 			}
 		}
-		for _, err := range f.editor().Remove(ctx, ids) {
-			if err == nil {
+		before := removed
+		for i, err := range f.editor().Remove(ctx, ids) {
+			switch {
+			case err == nil:
 				removed++
+			case errors.Is(err, redisedit.ErrMissing): // somebody else was faster
+			case failed == nil:
+				failed = fmt.Errorf("session %s: %w", rediskey.Display(ids[i]), err)
 			}
 		}
-		progress.add(len(ids))
+		progress.add(removed - before)
 	})
+	if err == nil {
+		err = failed // one that can't be removed keeps none of the others from it
+	}
 	fmt.Fprintf(f.Stdout, "%d removed\n", removed)
 	return err
 }

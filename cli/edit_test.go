@@ -163,6 +163,39 @@ func TestSessionsAreRemoved(t *testing.T) {
 	}
 }
 
+// Who is told that all are removed takes it for done.
+func TestRemovingAllFailsWithTheFirstThatIsNotRemoved(t *testing.T) {
+	b := newBench(t)
+	for _, id := range []string{"a", "b"} {
+		b.put(id, `{"kind":"log"}`)
+	}
+	user := func(rights ...any) {
+		t.Helper()
+		if err := b.rdb.Do(t.Context(), append([]any{"ACL", "SETUSER", "reader", "on", ">p", "resetkeys", "~session:*", "resetchannels", "+@all"}, rights...)...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	user("-del")
+	admin := b.env
+	b.env = []string{"LEASEHOLD_REDIS_URL=" + strings.Replace(b.redis.URL(), "redis://", "redis://reader:p@", 1)}
+	if got := b.run("sessions", "rm", "--all", "--yes"); got.code != 1 || got.stdout != "0 removed\n" || !strings.Contains(got.stderr, "NOPERM") ||
+		!strings.Contains(got.stderr, "session ") {
+		t.Errorf("%+v", got)
+	}
+	if n := len(b.documents()); n != 2 {
+		t.Errorf("%d are left", n)
+	}
+	// Some of them can't be removed: the others are.
+	user("resetkeys", "%R~session:*", "~session:a")
+	if got := b.run("sessions", "rm", "--all", "--yes"); got.code != 1 || got.stdout != "1 removed\n" || !strings.Contains(got.stderr, "session b: ") {
+		t.Errorf("%+v", got)
+	}
+	b.env = admin
+	if got := b.ok("sessions", "rm", "--all", "--yes"); got != "1 removed\n" {
+		t.Error(got)
+	}
+}
+
 func TestPausingAndResuming(t *testing.T) {
 	b := newBench(t)
 	b.put("a", `{"kind":"log", "x" : 1.0}`)
