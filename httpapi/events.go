@@ -63,11 +63,16 @@ func (a *api) events(c *call) answer {
 	if stopped(a.Stop) {
 		return refuse(stopping())
 	}
+	s := &stream{writer: c.writer, control: http.NewResponseController(c.writer)}
+	if c.headOnly() {
+		s.header()
+
+		return answer{written: true}
+	}
 	if !a.changes.join(c.Context(), l) {
 		return refuse(busy())
 	}
 	defer a.changes.leave(l)
-	s := &stream{writer: c.writer, control: http.NewResponseController(c.writer)}
 	s.begin()
 	defer s.bound() // the end of the answer is written too
 	pulse := time.NewTicker(beat)
@@ -123,13 +128,17 @@ type stream struct {
 }
 
 func (s *stream) begin() {
+	s.header()
+	s.flush()
+}
+
+func (s *stream) header() {
 	h := s.writer.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Accel-Buffering", "no") // proxies shall pass on what comes
 	s.writer.WriteHeader(http.StatusOK)
-	s.flush()
 }
 
 func (s *stream) write(m message) {

@@ -87,7 +87,7 @@ func (a *api) list(r *call) answer {
 	if p != nil {
 		return refuse(p)
 	}
-	if l.wait > 0 {
+	if l.wait > 0 && !r.headOnly() { // it would be dealt sessions that it does not see
 		return a.await(r, l)
 	}
 

@@ -20,7 +20,7 @@ const (
 	basic       = "basic"
 	description = "Leases of sessions for workers in any language, and the state of the fleet. " +
 		"Errors are problem documents (RFC 9457). 503 means unknown, not free: try again after Retry-After. " +
-		"A HEAD request is answered wherever GET is."
+		"A HEAD request is answered wherever GET is, and at once."
 )
 
 // anyProblem are the statuses with which any route of the API may answer.

@@ -17,6 +17,10 @@ type call struct {
 	writer       http.ResponseWriter
 }
 
+// headOnly reports whether nothing but the header of the answer is wanted: so there is
+// nothing to wait for.
+func (c *call) headOnly() bool { return c.Method == http.MethodHead }
+
 // grantTime lets the answer take so much longer than others.
 func (c *call) grantTime(wait time.Duration) {
 	_ = http.NewResponseController(c.writer).SetWriteDeadline(time.Now().Add(wait + answerLimit))

@@ -136,3 +136,41 @@ func TestAQuietStreamOverHTTP2OutlivesTheServersLimit(t *testing.T) {
 		t.Errorf("the stream ended by itself: %v", err)
 	}
 }
+
+// A HEAD request is for the header alone: it keeps neither a place nor what is free.
+func TestHeadWaitsForNothing(t *testing.T) {
+	onChanges(t, func(b *bench, h *hints, stop chan struct{}) {
+		r := httptest.NewRequestWithContext(b.t.Context(), http.MethodHead, changes, nil)
+		r.Host = "localhost"
+		for range 101 { // more than may follow
+			w, ended := httptest.NewRecorder(), make(chan struct{})
+			go func() {
+				defer close(ended)
+				b.serve.ServeHTTP(w, r)
+			}()
+			synctest.Wait()
+			select {
+			case <-ended:
+			default:
+				close(stop)
+				t.Fatal("it goes on")
+			}
+			if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/event-stream" || w.Body.Len() > 0 {
+				t.Fatalf("%d %v %q", w.Code, w.Header(), w.Body)
+			}
+		}
+		if h.open != 0 {
+			t.Error("hints are read for nobody")
+		}
+		began := time.Now()
+		b.want(http.StatusOK, http.MethodHead, "/api/v1/sessions?leased=false&wait=30s", "")
+		if took := time.Since(began); took > 0 {
+			t.Errorf("without a body to fill it waits %s", took)
+		}
+		b.want(http.StatusUnprocessableEntity, http.MethodHead, changes+"?types=x", "")
+		close(stop)
+		if got := b.send(http.MethodHead, changes, ""); got.code != http.StatusServiceUnavailable {
+			t.Errorf("%d from a node that stops", got.code)
+		}
+	})
+}
