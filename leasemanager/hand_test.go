@@ -10,6 +10,7 @@ import (
 
 	"leasehold/internal/bubble"
 	"leasehold/leasemanager"
+	"leasehold/rediskey"
 )
 
 var _ = Describe("a lease by hand", func() {
@@ -65,6 +66,9 @@ var _ = Describe("a lease by hand", func() {
 			g.Expect(a.IsOwned("s")).To(BeFalse())
 			g.Expect(a.OwnedSessions()).To(BeEmpty())
 			g.Expect(f.Owners()).To(HaveKey("s"), "the work has not ended")
+			ending, err := a.Lease(ctx, "s")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(ending).To(Equal(leasemanager.LeaseInfo{SessionID: "s", Token: first}), "it is neither owned nor another's")
 			b.refused("s")
 			a.refused("s")
 			g.Expect(<-released).To(Succeed())
@@ -150,6 +154,19 @@ var _ = Describe("the loss of a lease by hand", func() {
 			g.Expect(a.infos[1].Owner).To(Equal("thief"))
 			a.refused("s")
 			g.Expect(f.Owners()).To(Equal(map[string]string{"s": "thief"}))
+		})
+	})
+
+	It("to a newer token under its own name is not another's", func() {
+		run(func(g Gomega, f *fleet) {
+			a := f.start()
+			a.take("s")
+			g.Expect(f.Client.HIncrBy(ctx, rediskey.Default().State("s"), "version", 1).Err()).To(Succeed())
+			bubble.Sleep(ttl)
+			g.Expect(a.told()).To(Equal([]string{"acquired s", "lost s"}))
+			g.Expect(a.why()).To(HaveExactElements(MatchError(leasemanager.ErrLost)))
+			g.Expect(a.infos[1].State).To(Equal(leasemanager.Unknown))
+			g.Expect(a.infos[1].Owner).To(BeEmpty())
 		})
 	})
 

@@ -3,6 +3,7 @@ package leasemanager
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"leasehold/actors/tenure"
@@ -15,7 +16,7 @@ type LeaseState int
 
 // The states of a lease.
 const (
-	Unknown   LeaseState = iota // nobody is known to have it
+	Unknown   LeaseState = iota // nobody is known to have it, or ours is ending
 	Owned                       // it is ours
 	Other                       // another instance has it
 	Uncertain                   // it is ours, but the last renewal had no answer
@@ -60,13 +61,21 @@ func infoOf(t *tenure.Tenure) LeaseInfo {
 	switch {
 	case t.Context().Err() != nil:
 		info.State, info.Owner = Unknown, ""
-		if loss, ok := errors.AsType[*lease.LostError](context.Cause(t.Context())); ok && loss.Holder != "" {
-			info.State, info.Owner = Other, loss.Holder
+		if loss, ok := errors.AsType[*lease.LostError](context.Cause(t.Context())); ok {
+			info.other(strings.TrimSuffix(g.Holder, byHand), loss.Holder)
 		}
 	case !t.Usable():
 		info.State = Uncertain
 	}
 	return info
+}
+
+// other says who has the lease, unless that is nobody, or the member itself: what of its
+// own has ended is in Redis until it is given back or runs out.
+func (i *LeaseInfo) other(instance, holder string) {
+	if holder != "" && holder != instance && holder != instance+byHand {
+		i.State, i.Owner = Other, holder
+	}
 }
 
 // IsOwned reports whether new work on the session may begin now: its lease is ours,
@@ -102,7 +111,7 @@ func (m *Member) Token(sessionID string) (token int64, ok bool) {
 }
 
 // Lease tells of one lease: of ours from memory, of others as Redis has it now. With
-// an error the state is Unknown.
+// an error the state is Unknown, and so it is while a lease of ours ends.
 func (m *Member) Lease(ctx context.Context, sessionID string) (LeaseInfo, error) {
 	info := LeaseInfo{SessionID: sessionID}
 	if err := session.ValidID(sessionID); err != nil {
@@ -119,8 +128,6 @@ func (m *Member) Lease(ctx context.Context, sessionID string) (LeaseInfo, error)
 		return info, record.Err
 	}
 	info.Token = int64(record.Token)
-	if record.Holder != "" {
-		info.State, info.Owner = Other, record.Holder
-	}
+	info.other(m.instance, record.Holder)
 	return info, nil
 }

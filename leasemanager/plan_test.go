@@ -231,7 +231,13 @@ var _ = Describe("members that poll by plan", func() {
 			g.Expect(a.OwnedSessions()).To(Equal([]string{"s", "work"}))
 			byHand, _ := a.Token("s")
 
+			var ending leasemanager.LeaseInfo
+			var err error
+			a.atEnd(func(id string) { ending, err = a.Lease(ctx, id) })
 			g.Expect(a.Release(ctx, "s")).To(Succeed())
+			a.atEnd(nil)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(ending).To(Equal(leasemanager.LeaseInfo{SessionID: "s", Token: byHand}), "it is not another's")
 			bubble.Sleep(2 * time.Second)
 			g.Expect(w.all()).NotTo(BeEmpty())
 			byPlan, _ := a.Token("s")
