@@ -30,6 +30,16 @@ const (
 	ruleCluster = "several addresses are a cluster: all redis:// or all rediss://, and no database but 0"
 )
 
+// RedisAddress is all addresses in one text, as package redisstore opens them: those that
+// were checked, and no others. It holds the password.
+func (c Config) RedisAddress() string {
+	all := make([]string, len(c.Redis))
+	for i, u := range c.Redis {
+		all[i] = string(u)
+	}
+	return strings.Join(all, ",")
+}
+
 // parseRedis reads one URL, or the comma-separated ones of a cluster. The scheme,
 // the credentials and the options of the first one hold for those that are only
 // host:port.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -98,6 +99,16 @@ var _ = Describe("members on a Redis Cluster", Ordered, func() {
 			Expect(b.Release(ctx, id)).To(Succeed())
 			Expect(holder(id)).To(BeEmpty(), id)
 		}
+	})
+
+	It("are reached where blanks stand between the addresses", func() {
+		spaced := " redis://" + strings.Join(cluster.Addrs(), " , redis://")
+		m, err := leasemanager.New(leasemanager.Config{RedisURL: spaced})
+		Expect(err).NotTo(HaveOccurred(), "as the program has it")
+		Expect(m.Start(ctx)).To(Succeed())
+		defer func() { _ = m.Stop() }()
+		Expect(m.TryAcquire(ctx, "spaced")).To(BeTrue())
+		Expect(m.Release(ctx, "spaced")).To(Succeed())
 	})
 
 	It("share the documents and poll each, one at a time", func() {

@@ -122,11 +122,7 @@ func (c Config) settings() (config.Config, error) {
 func (c Config) open(settings config.Config) (redis.UniversalClient, error) {
 	switch client := c.Client.(type) {
 	case nil:
-		url := c.RedisURL
-		if url == "" {
-			url = defaultURL
-		}
-		return redisstore.Open(url, redisstore.OpenOptions{Timeout: settings.RedisTimeout, TLS: c.RedisTLS})
+		return redisstore.Open(settings.RedisAddress(), redisstore.OpenOptions{Timeout: settings.RedisTimeout, TLS: c.RedisTLS})
 	case *redis.Client:
 		o := *client.Options()
 		o.ContextTimeoutEnabled, o.MaxRetries = true, -1
@@ -139,8 +135,6 @@ func (c Config) open(settings config.Config) (redis.UniversalClient, error) {
 		return nil, fmt.Errorf("leasemanager: no work through a %T", client)
 	}
 }
-
-const defaultURL = "redis://127.0.0.1:6379/0"
 
 // Option changes what a member does.
 type Option func(*Member)

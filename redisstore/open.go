@@ -146,9 +146,9 @@ func overlay(p *redis.Options, more *tls.Config) error {
 }
 
 // parseURLs parses "redis://user:pw@a:1,b:2" and "redis://a:1,redis://b:2". A
-// comma in a password is no separator.
+// comma in a password is no separator. Blanks beside a comma are nothing.
 func parseURLs(raw string) ([]*redis.Options, error) {
-	scheme := regexp.MustCompile(`,(?:redis|rediss|unix)://`)
+	scheme := regexp.MustCompile(`,\s*(?:redis|rediss|unix)://`)
 	var parts []string
 	rest := strings.TrimSpace(raw)
 	for {
@@ -156,8 +156,8 @@ func parseURLs(raw string) ([]*redis.Options, error) {
 		if at == nil {
 			break
 		}
-		parts = append(parts, rest[:at[0]])
-		rest = rest[at[0]+1:]
+		parts = append(parts, strings.TrimSpace(rest[:at[0]]))
+		rest = strings.TrimSpace(rest[at[0]+1:])
 	}
 	var all []*redis.Options
 	for _, part := range append(parts, rest) {

@@ -51,6 +51,9 @@ var _ = Describe("Open", func() {
 			Expect(o.Password).To(Equal("pw"))
 			Expect(o.TLSConfig).NotTo(BeNil())
 		}),
+		Entry("blanks between", " redis://u:p@a:1, redis://u:p@b:2 ,\tc:3 ", []string{"a:1", "b:2", "c:3"}, func(o *redis.Options) {
+			Expect(o.Username + " " + o.Password).To(Equal("u p"))
+		}),
 	)
 
 	It("adds what it is told to what an encrypted address says", func() {

@@ -25,15 +25,11 @@ import (
 func newRedis(cfg config.Config, instance string, warn func(reason string)) (redis.UniversalClient, error) {
 	// It would write text between our lines; all it says comes back as errors too.
 	logging.Disable()
-	addresses := make([]string, len(cfg.Redis))
-	for i, u := range cfg.Redis {
-		addresses[i] = string(u)
-	}
 	more, err := cfg.RedisTLS(warn)
 	if err != nil { // the files were sound when the settings were read
 		return nil, fmt.Errorf("LEASEHOLD_REDIS_CA_FILE or LEASEHOLD_REDIS_CERT_FILE can not be used: %w", err)
 	}
-	client, err := redisstore.Open(strings.Join(addresses, ","), redisstore.OpenOptions{
+	client, err := redisstore.Open(cfg.RedisAddress(), redisstore.OpenOptions{
 		Timeout: cfg.RedisTimeout, ClientName: clientName(instance), TLS: more,
 	})
 	if err != nil { // can't be: the same parser has checked the settings
