@@ -21,10 +21,16 @@ func nodeEntries() []Entry {
 			fields(opt("reason").note("`SIGTERM`, `SIGINT`"), always("leases")),
 		},
 		{
+			NodeFailed{},
+			in(Error),
+			"the node could not start, or can't go on, and ends",
+			fields(opt("reason").note("and what helps")),
+		},
+		{
 			NodeStopped{},
 			in(Info),
-			"last line of a process",
-			fields(opt("reason"), always("leases_left").note("left to run out"), always("duration_ms").note("since the node began to work")),
+			"last line of a process, but for one that was killed, or ended by a second signal",
+			fields(opt("reason").note("`SIGTERM`, `SIGINT`, or why it failed"), always("leases_left").note("left to run out"), always("duration_ms").note("since the node began to work")),
 		},
 		{
 			NodeFenced{},

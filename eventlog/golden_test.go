@@ -49,6 +49,10 @@ var golden = []struct {
 		`{"level":"info","event":"node.draining","reason":"SIGTERM","leases":3}`,
 	},
 	{
+		eventlog.NodeFailed{Reason: "no usable Redis at redis://u:p@h"},
+		`{"level":"error","event":"node.failed","reason":"no usable Redis at redis://***@h"}`,
+	},
+	{
 		eventlog.NodeStopped{Reason: "drained", LeasesLeft: 1, Duration: 1500 * time.Millisecond},
 		`{"level":"info","event":"node.stopped","reason":"drained","leases_left":1,"duration_ms":1500}`,
 	},
@@ -314,7 +318,7 @@ func TestTheContractsEventsExistWithTheirLevels(t *testing.T) {
 		// Beyond the contract.
 		"poll.logged": "info", "poll.deferred": "warn", "key.foreign": "warn", "actor.failed": "error",
 		"redis.down": "warn", "redis.up": "info", "settings.warning": "warn", "result.dropped": "warn",
-		"node.summary": "info", "node.cordoned": "info", "node.uncordoned": "info", "poll.skipped": "debug", "poll.canceled": "debug",
+		"node.failed": "error", "node.summary": "info", "node.cordoned": "info", "node.uncordoned": "info", "poll.skipped": "debug", "poll.canceled": "debug",
 		"traces.started": "info", "traces.dropped": "warn", "reconcile.failed": "warn",
 	}
 	for _, e := range eventlog.All() {

@@ -447,7 +447,7 @@ func TestAnObserverHearsOfEveryEventWhateverTheLevel(t *testing.T) {
 	if want := len(eventlog.All()) + 200; len(heard) != want {
 		t.Errorf("%d events were heard of, want %d", len(heard), want)
 	}
-	if len(got) != 3 { // node.fenced, result.fenced, actor.failed
+	if len(got) != 4 { // node.failed, node.fenced, result.fenced, actor.failed
 		t.Errorf("%d lines at error: %q", len(got), got)
 	}
 }

@@ -50,6 +50,13 @@ func (e NodeDraining) fields(l *line) {
 	l.num("leases", int64(e.Leases))
 }
 
+// NodeFailed says why a node could not start, or can't go on: it ends.
+type NodeFailed struct{ Reason string }
+
+func (NodeFailed) head() head { return head{Error, "node.failed", "node has failed and ends"} }
+
+func (e NodeFailed) fields(l *line) { l.reason(e.Reason) }
+
 // NodeStopped is a node's last line.
 type NodeStopped struct {
 	Reason string

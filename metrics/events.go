@@ -18,7 +18,7 @@ func (m *Metrics) observe(e eventlog.Event) bool {
 // uncounted reports whether an event says nothing that is worth a metric of its own.
 func uncounted(e eventlog.Event) bool {
 	switch e.(type) {
-	case eventlog.NodeStarting, eventlog.NodeReady, eventlog.NodeDraining, eventlog.NodeStopped: // what a scrape shows anyway
+	case eventlog.NodeStarting, eventlog.NodeReady, eventlog.NodeDraining, eventlog.NodeFailed, eventlog.NodeStopped: // what a scrape shows anyway
 	case eventlog.NodeSummary: // is made from what is counted
 	case eventlog.NodeCordoned, eventlog.NodeUncordoned: // an operator's own doing
 	case eventlog.NodeUnfenced, eventlog.RedisUp: // ends of what is counted by its beginning

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/mattn/go-isatty"
 	"github.com/redis/go-redis/v9"
@@ -31,7 +30,7 @@ func connect(ctx context.Context, cfg config.Config) (redis.UniversalClient, err
 	}
 	if err := firstContact(ctx, nil, client); err != nil {
 		_ = client.Close() // nothing is left to lose
-		return nil, errors.New(strings.TrimPrefix(explainNoContact(cfg, err), "leasehold: "))
+		return nil, errors.New(explainNoContact(cfg, err))
 	}
 	return client, nil
 }

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -33,8 +33,6 @@ type nodeSpec struct {
 	tracing  tracing.Settings
 	// stdout is for results, where a sink writes them there.
 	stdout io.Writer
-	// stderr is for what a person must read when a start fails.
-	stderr io.Writer
 }
 
 // nodeRunner runs a node until it has stopped by itself or has handed back its
@@ -47,37 +45,50 @@ func (n nodeSpec) warn(reason string) { n.log.Emit(eventlog.SettingsWarning{Reas
 
 // runNode is the nodeRunner of the program.
 func runNode(ctx context.Context, stop <-chan string, n nodeSpec) exitCode {
+	code, last := n.run(ctx, stop)
+	n.log.Emit(last) // all that could log has been closed
+	return code
+}
+
+// fail tells why the node ends without having been asked to. Nothing is printed beside
+// the log: who reads that takes each line for an object.
+func (n nodeSpec) fail(code exitCode, why string) (exitCode, eventlog.NodeStopped) {
+	why = strings.ReplaceAll(strings.TrimSpace(why), "\n", " ")
+	n.log.Emit(eventlog.NodeFailed{Reason: why})
+	return code, eventlog.NodeStopped{Reason: why}
+}
+
+// run runs the node and returns the last line of its log.
+func (n nodeSpec) run(ctx context.Context, stop <-chan string) (exitCode, eventlog.NodeStopped) {
 	client, err := newRedis(n.cfg, n.instance, n.warn)
 	if err != nil {
-		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
-		return exitUsage
+		return n.fail(exitUsage, err.Error())
 	}
 	defer func() { _ = client.Close() }() // nothing is left to lose
 	if hook := n.metrics.Redis(); hook != nil {
 		client.AddHook(hook)
 	}
-	if err := firstContact(ctx, stop, client); errors.Is(err, errStopped) {
-		return exitOK
-	} else if err != nil {
-		fmt.Fprint(n.stderr, explainNoContact(n.cfg, err))
-		return exitFailure
+	err = firstContact(ctx, stop, client)
+	if early, ok := errors.AsType[stoppedError](err); ok {
+		return exitOK, eventlog.NodeStopped{Reason: early.reason}
+	}
+	if err != nil {
+		return n.fail(exitFailure, explainNoContact(n.cfg, err))
 	}
 	return n.work(ctx, stop, client)
 }
 
 // work runs the node on a Redis that answered. The HTTP address is bound first: a
 // node that can't have it takes no leases.
-func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.UniversalClient) exitCode {
+func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.UniversalClient) (exitCode, eventlog.NodeStopped) {
 	server, err := bind(ctx, n.cfg, n.warn)
 	if err != nil {
-		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
-		return exitFailure
+		return n.fail(exitFailure, err.Error())
 	}
 	defer server.close()
 	out, err := n.outlets(ctx)
 	if err != nil {
-		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
-		return exitFailure
+		return n.fail(exitFailure, err.Error())
 	}
 	defer out.flush(ctx)
 	polls := httppoll.New(httppoll.Config{
@@ -89,9 +100,7 @@ func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.Uni
 	parts.Card = n.card(server.addr)
 	running, err := node.Start(ctx, parts)
 	if err != nil {
-		n.log.Emit(eventlog.NodeStopped{Reason: err.Error()})
-		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
-		return exitFailure
+		return n.fail(exitFailure, err.Error())
 	}
 	defer running.Close()
 	n.metrics.WatchNode(running, out.Hub, client)
@@ -107,20 +116,21 @@ func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.Uni
 }
 
 // await waits for a reason to stop, and drains the node.
-func (n nodeSpec) await(ctx context.Context, stop <-chan string, running *node.Node, server *server, out outlets) exitCode {
+func (n nodeSpec) await(
+	ctx context.Context, stop <-chan string, running *node.Node, server *server, out outlets,
+) (exitCode, eventlog.NodeStopped) {
 	select {
 	case err := <-running.Failed():
-		fmt.Fprintf(n.stderr, "leasehold: %v\n", err)
-		n.log.Emit(eventlog.NodeStopped{Reason: err.Error(), LeasesLeft: running.Leases()})
-		return exitFailure
+		code, last := n.fail(exitFailure, err.Error())
+		last.LeasesLeft = running.Leases()
+		return code, last
 	case reason := <-stop:
 		began := time.Now()
 		n.log.Emit(eventlog.NodeDraining{Reason: reason, Leases: running.Leases()})
 		server.draining()
 		tellSystemd(daemon.SdNotifyStopping)
 		code, reason := n.drain(ctx, running, reason, out)
-		n.log.Emit(eventlog.NodeStopped{Reason: reason, LeasesLeft: running.Leases(), Duration: time.Since(began)})
-		return code
+		return code, eventlog.NodeStopped{Reason: reason, LeasesLeft: running.Leases(), Duration: time.Since(began)}
 	}
 }
 

@@ -56,7 +56,10 @@ func clientName(instance string) string {
 // within two seconds.
 const contactTimeout = 1900 * time.Millisecond
 
-var errStopped = errors.New("stopped before Redis answered")
+// stoppedError says that the node was asked to stop before Redis answered.
+type stoppedError struct{ reason string }
+
+func (stoppedError) Error() string { return "stopped before Redis answered" }
 
 // firstContact makes sure that there is a Redis, once: later, a node waits for it
 // as long as it takes. Any answer that does not refuse us will do, also one that
@@ -74,8 +77,8 @@ func firstContact(ctx context.Context, stop <-chan string, client redis.Universa
 		return err
 	case <-ctx.Done():
 		return fmt.Errorf("no answer within %s", contactTimeout)
-	case <-stop:
-		return errStopped
+	case reason := <-stop:
+		return stoppedError{reason}
 	}
 }
 
@@ -92,7 +95,7 @@ func refusesUs(err error) bool {
 		strings.Contains(err.Error(), "without any password configured")
 }
 
-// explainNoContact says what was tried and what to do. It holds no secret: an
+// explainNoContact says what was tried, and in further lines what to do. It holds no secret: an
 // error of the client names addresses, never credentials.
 func explainNoContact(cfg config.Config, err error) string {
 	tried := make([]string, len(cfg.Redis))
@@ -101,14 +104,10 @@ func explainNoContact(cfg config.Config, err error) string {
 	}
 	where := strings.Join(tried, ",")
 	if refusesUs(err) {
-		return fmt.Sprintf(`leasehold: Redis at %s refuses the user name or password: %v
-%s
-`, where, err, advice(cfg, err))
+		return fmt.Sprintf("Redis at %s refuses the user name or password: %v.\n%s", where, err, advice(cfg, err))
 	}
-	return fmt.Sprintf(`leasehold: no usable Redis at %s (%s): %v
-%s
-To see a fleet at work without any Redis, run 'leasehold demo'.
-`, where, origin(cfg), err, advice(cfg, err))
+	return fmt.Sprintf("no usable Redis at %s (%s): %v.\n%s\nTo see a fleet at work without any Redis, run 'leasehold demo'.",
+		where, origin(cfg), err, advice(cfg, err))
 }
 
 // advice says what would have Redis answer.

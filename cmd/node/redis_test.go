@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"leasehold/config"
+	"leasehold/eventlog"
 	"leasehold/internal/redistest"
 )
 
@@ -36,11 +37,13 @@ func settings(t *testing.T, environ ...string) config.Config {
 func contact(t *testing.T, stopAfterContact bool, environ ...string) (exitCode, string) {
 	t.Helper()
 	var stderr bytes.Buffer
+	log := eventlog.New(&stderr, eventlog.Options{Level: eventlog.Error})
 	stop := make(chan string)
 	if stopAfterContact {
 		time.AfterFunc(200*time.Millisecond, func() { close(stop) })
 	}
-	code := runNode(t.Context(), stop, nodeSpec{cfg: settings(t, environ...), instance: "n-1-00000001", stderr: &stderr})
+	code := runNode(t.Context(), stop, nodeSpec{cfg: settings(t, environ...), instance: "n-1-00000001", log: log})
+	log.Close()
 	return code, stderr.String()
 }
 
@@ -107,7 +110,7 @@ func (errReply) RedisError()     {}
 
 func TestTheDefaultAddressIsSaidToBeOne(t *testing.T) {
 	text := explainNoContact(settings(t), errors.New("refused"))
-	want := "no usable Redis at redis://127.0.0.1:6379/0 (the default; LEASEHOLD_REDIS_URL is not set): refused\n"
+	want := "no usable Redis at redis://127.0.0.1:6379/0 (the default; LEASEHOLD_REDIS_URL is not set): refused.\n"
 	if !strings.Contains(text, want) {
 		t.Errorf("%q lacks %q", text, want)
 	}
@@ -167,7 +170,7 @@ func TestAStopEndsTheWaitForRedis(t *testing.T) {
 		stop := make(chan string)
 		close(stop)
 		before := time.Now()
-		if err := firstContact(t.Context(), stop, client); !errors.Is(err, errStopped) || time.Since(before) > 0 {
+		if err := firstContact(t.Context(), stop, client); !errors.Is(err, stoppedError{}) || time.Since(before) > 0 {
 			t.Errorf("%v after %s", err, time.Since(before))
 		}
 	})

@@ -60,7 +60,7 @@ func runs(t *testing.T, environ ...string) (out *lines, stop func() exitCode) {
 	log := eventlog.New(out, eventlog.Options{Level: eventlog.Debug, InstanceID: "n-1-00000001"})
 	asked, ended := make(chan string, 1), make(chan exitCode, 1)
 	go func() {
-		ended <- runNode(context.Background(), asked, nodeSpec{cfg: cfg, instance: "n-1-00000001", log: log, stdout: out, stderr: out})
+		ended <- runNode(context.Background(), asked, nodeSpec{cfg: cfg, instance: "n-1-00000001", log: log, stdout: out})
 	}()
 	stop = sync.OnceValue(func() exitCode {
 		asked <- "test"

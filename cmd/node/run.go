@@ -84,7 +84,6 @@ func (a *app) start(cmd *cobra.Command) exitCode {
 		cfg:      cfg,
 		instance: node.InstanceID(cfg.InstanceName, a.started),
 		stdout:   a.stdout,
-		stderr:   a.stderr,
 	}
 	b := build()
 	n.metrics = metrics.New(metrics.Build{Version: b.version, Commit: b.commit, GoVersion: runtime.Version()})
