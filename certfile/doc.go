@@ -8,7 +8,7 @@
 // # Invariants
 //
 //   - A certificate and a key are used together only if they fit one another: while
-//     one of two files is replaced, the former pair goes on.
+//     one of two files is replaced, the former pair goes on, and [Known] knows it.
 //   - No error holds any part of a key.
 //
 // # Not promised

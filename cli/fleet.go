@@ -51,13 +51,25 @@ func addSettings(cmd *cobra.Command, names []string) {
 // Settings reads the settings for a command: those of its flags that were given, before
 // the environment. Its error names all faults.
 func Settings(cmd *cobra.Command, environ []string) (config.Config, error) {
+	return settings(cmd, environ, config.Load)
+}
+
+// Address is Settings for a command that asks the node of this host: see
+// [config.LoadAddress].
+func Address(cmd *cobra.Command, environ []string) (config.Config, error) {
+	return settings(cmd, environ, config.LoadAddress)
+}
+
+func settings(
+	cmd *cobra.Command, environ []string, load func(environ []string, flags map[string]string) (config.Config, error),
+) (config.Config, error) {
 	given := make(map[string]string)
 	for _, v := range config.Vars() {
 		if f := cmd.Flags().Lookup(v.Flag()); f != nil && f.Changed {
 			given[v.Name] = f.Value.String()
 		}
 	}
-	cfg, err := config.Load(environ, given)
+	cfg, err := load(environ, given)
 	if err != nil {
 		return cfg, fmt.Errorf("settings can not be used:\n  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 	}

@@ -10,6 +10,11 @@ import (
 	"leasehold/certfile"
 )
 
+const (
+	httpCert = "LEASEHOLD_HTTP_CERT_FILE"
+	httpKey  = "LEASEHOLD_HTTP_KEY_FILE"
+)
+
 // HTTPTLS returns what the HTTP server speaks TLS with, or nil where it does not. It
 // reads the files that the settings name. Where they change and are of no use then, warn
 // is told so, from any goroutine; nil: nobody is.
@@ -36,7 +41,7 @@ func (c Config) APIUsers() (*basicauth.Users, error) {
 // relateHTTP: the files of the HTTP server hold what they should.
 func (l *loader) relateHTTP() {
 	c := &l.cfg
-	l.relatePair("LEASEHOLD_HTTP_CERT_FILE", c.HTTPCertFile, "LEASEHOLD_HTTP_KEY_FILE", c.HTTPKeyFile)
+	l.relatePair(httpCert, c.HTTPCertFile, httpKey, c.HTTPKeyFile)
 	const users = "LEASEHOLD_API_USERS_FILE"
 	if !l.sound(users) {
 		return

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -10,12 +11,7 @@ import (
 // os.Environ has it), before the defaults. A value that is empty counts as not
 // set, but for the settings whose EmptyCounts is true. Its error is a Faults.
 func Load(environ []string, flags map[string]string) (Config, error) {
-	l := loader{
-		env:   parseEnviron(environ),
-		flags: flags,
-		bad:   make(map[string]bool),
-	}
-	l.cfg.sources = make(map[string]Source)
+	l := newLoader(environ, flags)
 	vars := Vars()
 	for _, v := range vars {
 		l.read(v)
@@ -31,6 +27,32 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 		return Config{}, l.faults
 	}
 	return l.cfg, nil
+}
+
+// LoadAddress is Load for who asks a node that runs: of the settings it reads where the
+// node listens, and the names of its certificate's files, and opens none of them. All was
+// checked when the node was started, and what has become of a file since may trouble the
+// next start, but not this node.
+func LoadAddress(environ []string, flags map[string]string) (Config, error) {
+	l := newLoader(environ, flags)
+	vars := slices.DeleteFunc(Vars(), func(v Var) bool {
+		return v.Name != "LEASEHOLD_HTTP_ADDR" && v.Name != httpCert && v.Name != httpKey
+	})
+	for _, v := range vars {
+		l.read(v)
+	}
+	l.bothOrNone(httpCert, l.cfg.HTTPCertFile, httpKey, l.cfg.HTTPKeyFile)
+	if len(l.faults) > 0 {
+		return Config{}, l.sorted(vars)
+	}
+	return l.cfg, nil
+}
+
+func newLoader(environ []string, flags map[string]string) *loader {
+	return &loader{
+		env: parseEnviron(environ), flags: flags, bad: make(map[string]bool),
+		cfg: Config{sources: make(map[string]Source)},
+	}
 }
 
 // loader is one Load under way.

@@ -66,16 +66,25 @@ func (l *loader) relateRedisTLS() {
 
 const ruleFile = "must be a readable file in PEM: "
 
-// relatePair: a certificate needs its key, and a key its certificate.
-func (l *loader) relatePair(certName, certFile, keyName, keyFile string) {
+// bothOrNone: a certificate needs its key, and a key its certificate. It reports whether
+// both are named.
+func (l *loader) bothOrNone(certName, certFile, keyName, keyFile string) bool {
 	switch {
 	case !l.sound(certName, keyName) || certFile+keyFile == "":
-		return
+		return false
 	case keyFile == "":
 		l.fault(certName, "needs "+keyName)
-		return
+		return false
 	case certFile == "":
 		l.fault(keyName, "needs "+certName)
+		return false
+	}
+	return true
+}
+
+// relatePair: the files of a certificate and its key can be used, and fit.
+func (l *loader) relatePair(certName, certFile, keyName, keyFile string) {
+	if !l.bothOrNone(certName, certFile, keyName, keyFile) {
 		return
 	}
 	_, err := certfile.Load(certFile, keyFile)

@@ -47,3 +47,17 @@ func TestWhatConnectionsToRedisAreMadeWith(t *testing.T) {
 		t.Errorf("nothing set gives %+v, %v", got, err)
 	}
 }
+
+func TestWhoAsksANodeNeedsItsAddressAlone(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none")
+	cfg, err := config.LoadAddress([]string{
+		"LEASEHOLD_HTTP_ADDR=h:1", "LEASEHOLD_HTTP_CERT_FILE=" + none, "LEASEHOLD_HTTP_KEY_FILE=" + none, "LEASEHOLD_LEASE_TTL=soon",
+	}, map[string]string{"LEASEHOLD_HTTP_ADDR": "h:2"})
+	if err != nil || cfg.HTTPAddr != "h:2" || cfg.HTTPCertFile != none || cfg.HTTPKeyFile != none || cfg.Source("LEASEHOLD_HTTP_ADDR") != config.Flag {
+		t.Errorf("%+v, %v", cfg, err)
+	}
+	_, err = config.LoadAddress([]string{"LEASEHOLD_HTTP_ADDR=nonsense", "LEASEHOLD_HTTP_KEY_FILE=" + none}, nil)
+	if err == nil || !strings.Contains(err.Error(), "LEASEHOLD_HTTP_ADDR=") || !strings.Contains(err.Error(), "needs LEASEHOLD_HTTP_CERT_FILE") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"leasehold/certfile"
+	"leasehold/cli"
 	"leasehold/config"
 )
 
@@ -32,7 +33,8 @@ func (a *app) healthcheckCommand() *cobra.Command {
 		Long: `Ask the node that LEASEHOLD_HTTP_ADDR names whether it works, by /healthz, and exit
 with 0 if it does and 1 if not. It is for images that have no curl. With --ready,
 /readyz is asked. Where LEASEHOLD_HTTP_CERT_FILE is set, it asks by TLS, and only who
-shows that certificate is believed.`,
+shows that certificate, or one for the key beside it, is believed. No other setting is
+read.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.code = a.healthcheck(cmd, ready)
@@ -45,8 +47,9 @@ shows that certificate is believed.`,
 }
 
 func (a *app) healthcheck(cmd *cobra.Command, ready bool) exitCode {
-	cfg, ok := a.settings(cmd)
-	if !ok {
+	cfg, err := cli.Address(cmd, a.environ)
+	if err != nil {
+		fmt.Fprintf(a.stderr, "leasehold: %v\n", err)
 		return exitUsage
 	}
 	host, err := reachable(cfg.HTTPAddr)
@@ -102,22 +105,21 @@ func reachable(addr string) (string, error) {
 }
 
 // shownBy returns how to know the node by the certificate of the settings, or nil where
-// it speaks no TLS. Its names do not matter: this is not where others reach the node.
+// it speaks no TLS. Its names do not matter: this is not where others reach the node. Nor
+// does it matter whether its files fit each other, as long as the node goes on.
 func shownBy(cfg config.Config) (*tls.Config, error) {
-	server, err := cfg.HTTPTLS(nil)
-	if server == nil {
-		return nil, err
+	if cfg.HTTPCertFile == "" {
+		return nil, nil //nolint:nilnil // nothing is said, and nothing is wrong
 	}
-	pair, err := server.GetCertificate(&tls.ClientHelloInfo{})
+	known, err := certfile.Known(cfg.HTTPCertFile, cfg.HTTPKeyFile)
 	if err != nil {
 		return nil, err
 	}
-	own := pair.Certificate[0]
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		InsecureSkipVerify: true, //nolint:gosec // more is asked for than a name and an authority: the very certificate
 		VerifyConnection: func(state tls.ConnectionState) error {
-			if !bytes.Equal(state.PeerCertificates[0].Raw, own) {
+			if !known(state.PeerCertificates[0]) {
 				return errors.New("it shows another certificate than that of LEASEHOLD_HTTP_CERT_FILE")
 			}
 			return nil

@@ -6,6 +6,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -84,5 +85,58 @@ func TestAHealthCheckBelievesOnlyTheCertificateOfTheSettings(t *testing.T) {
 	}
 	if got := execute([]string{addr}, "healthcheck"); got.code != exitFailure {
 		t.Errorf("without TLS: %+v", got)
+	}
+}
+
+// While the files are replaced, one after the other, the node goes on with the former
+// pair: it is well, and has to be known by what there is of either.
+func TestAHealthCheckKnowsTheNodeWhileItsFilesAreReplaced(t *testing.T) {
+	ca := certtest.New(t)
+	cert, key := ca.Pair(t, "node.example")
+	newCert, newKey := ca.Pair(t, "node.example")
+	shown, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("fine")) }))
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{shown}}
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it is refused on purpose
+	s.StartTLS()
+	defer s.Close()
+	addr := "LEASEHOLD_HTTP_ADDR=" + strings.TrimPrefix(s.URL, "https://")
+	none := filepath.Join(t.TempDir(), "none")
+	for name, c := range map[string]struct {
+		cert, key string
+		code      exitCode
+		says      string
+	}{
+		"the certificate is new":   {newCert, key, exitOK, ""},
+		"the key is new":           {cert, newKey, exitOK, ""},
+		"the certificate is away":  {none, key, exitOK, ""},
+		"the key is away":          {cert, none, exitOK, ""},
+		"the key is being written": {cert, ca.File, exitOK, ""},
+		"both are new":             {newCert, newKey, exitFailure, "another certificate"},
+		"both are away":            {none, none, exitUsage, "LEASEHOLD_HTTP_CERT_FILE"},
+		"no key is named":          {cert, "", exitUsage, "needs LEASEHOLD_HTTP_KEY_FILE"},
+	} {
+		got := execute([]string{addr, "LEASEHOLD_HTTP_CERT_FILE=" + c.cert, "LEASEHOLD_HTTP_KEY_FILE=" + c.key}, "healthcheck")
+		if got.code != c.code || !strings.Contains(got.stderr, c.says) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// What else the node was started with does not matter: it was checked then, and may have
+// been changed since.
+func TestAHealthCheckNeedsTheAddressAlone(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer s.Close()
+	none := filepath.Join(t.TempDir(), "none")
+	got := execute([]string{
+		"LEASEHOLD_HTTP_ADDR=" + strings.TrimPrefix(s.URL, "http://"), "LEASEHOLD_API_TOKEN_FILE=" + none, "LEASEHOLD_API_USERS_FILE=" + none,
+		"LEASEHOLD_REDIS_URL=rediss://h", "LEASEHOLD_REDIS_CA_FILE=" + none, "LEASEHOLD_RESULT_WEBHOOK_SECRET_FILE=" + none,
+	}, "healthcheck")
+	if got.code != exitOK {
+		t.Errorf("%+v", got)
 	}
 }
