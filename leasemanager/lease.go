@@ -62,7 +62,7 @@ func infoOf(t *tenure.Tenure) LeaseInfo {
 	case t.Context().Err() != nil:
 		info.State, info.Owner = Unknown, ""
 		if loss, ok := errors.AsType[*lease.LostError](context.Cause(t.Context())); ok {
-			info.other(strings.TrimSuffix(g.Holder, byHand), loss.Holder)
+			info.other(strings.TrimSuffix(g.Holder, lease.ByHand), loss.Holder)
 		}
 	case !t.Usable():
 		info.State = Uncertain
@@ -73,7 +73,7 @@ func infoOf(t *tenure.Tenure) LeaseInfo {
 // other says who has the lease, unless that is nobody, or the member itself: what of its
 // own has ended is in Redis until it is given back or runs out.
 func (i *LeaseInfo) other(instance, holder string) {
-	if holder != "" && holder != instance && holder != instance+byHand {
+	if holder != "" && holder != instance && holder != instance+lease.ByHand {
 		i.State, i.Owner = Other, holder
 	}
 }
