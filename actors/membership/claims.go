@@ -222,11 +222,11 @@ type pause struct {
 	until  time.Time
 }
 
-func (m *machine) pauseOf(session string) pause {
+func (m *machine) pauseOf(id string) pause {
 	if len(m.pauses) == 0 {
 		return pause{}
 	}
-	return m.pauses[m.place(session)]
+	return m.pauses[m.place(id)]
 }
 
 // endPauses follows claims that were answered.
@@ -344,10 +344,21 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 	e.freedAt = time.Time{}
 	m.makeChild(e, a, grant, leaseholder.Config{First: first, HeldOff: heldOff}, sent).aloneFrom = aloneFrom
 	if a.why == byFallback && !e.mine && !excused && now.Sub(e.ownedAt) > settle && m.fleet.takes(e.owner) &&
-		!m.othersBarred(e, now) && e.session.OnFailure != session.Release { // whose owner may stand back
-		m.fleet.decline(e.owner, now, m.set.Reconcile, keepMost*m.set.Reconcile)
+		!m.othersBarred(e, now) {
+		m.letPass(e, now)
 	}
 	m.noteSurplus(o.Session, e, now)
+}
+
+// letPass notes that the owner did not take a session: it has no room. One whose poll
+// failed may only stand back, where that is what the document wants, and says nothing of
+// its other sessions.
+func (m *machine) letPass(e *entry, now time.Time) {
+	if e.session.OnFailure == session.Release {
+		e.keptUntil = now.Add(m.set.Reconcile)
+		return
+	}
+	m.fleet.decline(e.owner, now, m.set.Reconcile, keepMost*m.set.Reconcile)
 }
 
 // forgotten reports whether a session, claimed at sent and granted by a server that has

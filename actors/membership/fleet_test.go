@@ -412,6 +412,29 @@ var _ = Describe("the end of a leaseholder", func() {
 		}
 	})
 
+	It("keeps such a session for a while all the same: its owner may let it pass again", func() {
+		d := newDesk()
+		d.list(peer)
+		release := func(s *session.Session) { s.OnFailure = session.Release }
+		d.scan(doc("s0", release), doc("s1", release))
+		d.sleep(readyAfter)
+		mine, others := d.mine()
+		d.own(mine...)
+		passed := others[0]
+		d.heldBy(passed, peer, ttl)
+		d.freed(passed)
+		d.sleep(rankDelay)
+		d.grant(passed)
+		e := d.m.entries[passed]
+		e.owner, e.mine = peer, false // by another plan
+		d.m.noteSurplus(passed, e, d.now.Add(-time.Minute))
+		d.m.drifted = false
+		d.m.rebalance(d.now.Add(d.m.set.Reconcile - 1))
+		Expect(d.m.held[passed].leaving).To(BeFalse())
+		d.m.rebalance(d.now.Add(d.m.set.Reconcile))
+		Expect(d.m.held[passed].leaving).To(BeTrue())
+	})
+
 	It("after a failed poll of a node that is alone waits for the retry only", func() {
 		d := ready(nil, ids(1))
 		d.own("s0")

@@ -123,8 +123,8 @@ func (m *machine) rebalance(now time.Time) {
 			// The next plan names another.
 		case unsure && now.Before(e.surplusAt.Add(m.set.Reconcile)):
 			// The next plan may leave it here.
-		case now.Before(e.surplusAt.Add(settle)):
-			m.wake(id, e, e.surplusAt.Add(settle), byPlan)
+		case now.Before(later(e.surplusAt.Add(settle), e.keptUntil)):
+			m.wake(id, e, later(e.surplusAt.Add(settle), e.keptUntil), byPlan)
 		case now.Before(e.surplusAt.Add(m.set.Reconcile)) && m.polling(id):
 			m.wake(id, e, now.Add(settle), byPlan)
 		default:
