@@ -107,9 +107,12 @@ func (l *Log) Close() {
 	if l == nil {
 		return
 	}
-	l.limit.close()
+	l.Settle()
 	l.sink.flush(time.Second)
 }
+
+// Settle tells at once how many lines were kept back, and keeps back none from then on.
+func (l *Log) Settle() { l.limit.close() }
 
 // admit returns the level at which a line of that event goes out, and whether the
 // log writes it. Lines above the limit fall to debug.

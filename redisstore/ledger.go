@@ -107,7 +107,7 @@ const (
 	// appendWait is how long the end of a poll waits for its result's entry in a stream on
 	// another master. An answer takes far less, or the master hangs.
 	appendWait = 100 * time.Millisecond
-	// mostAppends bounds the entries under way.
+	// mostAppends bounds the entries under way; more wait for their turn as long.
 	mostAppends = 256
 )
 
@@ -118,9 +118,11 @@ func (s *Store) appendElsewhere(ctx context.Context, g lease.Grant, r lease.Resu
 	if s.opts.Stream == "" || !s.cluster {
 		return
 	}
+	timer := time.NewTimer(appendWait)
+	defer timer.Stop()
 	select {
 	case s.appends <- struct{}{}:
-	default:
+	case <-timer.C:
 		s.opts.OnForeign(s.opts.Stream, "its server has not answered for long")
 
 		return
@@ -131,8 +133,6 @@ func (s *Store) appendElsewhere(ctx context.Context, g lease.Grant, r lease.Resu
 		defer func() { <-s.appends }()
 		s.appendResult(context.WithoutCancel(ctx), g, r)
 	}()
-	timer := time.NewTimer(appendWait)
-	defer timer.Stop()
 	select {
 	case <-done:
 	case <-timer.C:

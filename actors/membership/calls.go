@@ -24,7 +24,9 @@ const callLimit = time.Minute
 func (a *membershipActor) call(c actor.Context, out orders) {
 	a.claim(c, out.claims)
 	a.look(c, out.look, func(s []lease.Status) Message { return &looked{statuses: s} })
-	a.look(c, out.peek, func(s []lease.Status) Message { return &peeked{statuses: s} })
+	for _, peek := range lease.ByPlace(out.peek, a.machine.place, max(1, len(out.peek))) {
+		a.look(c, peek, func(s []lease.Status) Message { return &peeked{statuses: s} })
+	}
 	a.fetch(c, out.fetch)
 	a.check(c, out.check)
 	if out.list {

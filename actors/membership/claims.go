@@ -243,6 +243,9 @@ func (m *machine) endPauses(outcomes []lease.Outcome) {
 // repeated whatever the plan says by then, lest this node holds what it does not poll.
 func (m *machine) onUnanswered(o lease.Outcome, e *entry, a *ask, now time.Time) {
 	p := m.pauseOf(o.Session)
+	if now.Sub(p.until) > m.set.TTL { // of an outage that is over: the place had no claims since
+		p = pause{}
+	}
 	repeat := p.misses > 0
 	m.log(eventlog.LeaseAcquireFailed{Session: o.Session, Trigger: string(a.why), Err: o.Err, Repeat: repeat})
 	if !now.Before(p.until) {
@@ -355,7 +358,11 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 // its other sessions.
 func (m *machine) letPass(e *entry, now time.Time) {
 	if e.session.OnFailure == session.Release {
-		e.keptUntil = now.Add(m.set.Reconcile)
+		if now.Sub(e.keptUntil) > longAgo*e.kept {
+			e.kept = 0
+		}
+		e.kept = min(max(m.set.Reconcile, 2*e.kept), keepMost*m.set.Reconcile)
+		e.keptUntil = now.Add(e.kept)
 		return
 	}
 	m.fleet.decline(e.owner, now, m.set.Reconcile, keepMost*m.set.Reconcile)
@@ -490,7 +497,9 @@ func (m *machine) onStatus(s lease.Status, e *entry, now time.Time) {
 		// A claim without an answer took it, or a leaseholder lost trust in it. Nobody
 		// else can have it, whoever should.
 		e.free()
-		e.own(now)
+		if !e.doubtful(now) { // Redis may have forgotten who had it before that claim
+			e.own(now)
+		}
 		e.doubtUntil = now.Add(max(s.Remaining, m.ttl(e)))
 		m.consider(s.Session, e, byScan, now)
 	case s.Holder != "":

@@ -273,6 +273,17 @@ var _ = Describe("a node", func() {
 		Expect(unanswered(d.take())).To(Equal([]bool{false}), "a new outage")
 	})
 
+	It("begins with the short pause again where the outage before was long ago", func() {
+		d := ready(nil, ids(2))
+		d.answer(lease.Outcome{Session: "s0", Err: errRedis})
+		d.answer(lease.Outcome{Session: "s1", Err: errRedis})
+		Expect(unanswered(d.take())).To(Equal([]bool{false, true}))
+		d.now = d.now.Add(2 * ttl)
+		d.m.asking["s0"] = &ask{why: byPlan, ttl: ttl}
+		d.answer(lease.Outcome{Session: "s0", Err: errRedis})
+		Expect(unanswered(d.take())).To(Equal([]bool{false}))
+	})
+
 	It("reports a lease key of a foreign type once and leaves it alone until it goes", func() {
 		d := ready(nil, ids(1))
 		d.answer(lease.Outcome{Session: "s0", Err: lease.ErrForeign})

@@ -433,6 +433,16 @@ var _ = Describe("the end of a leaseholder", func() {
 		Expect(d.m.held[passed].leaving).To(BeFalse())
 		d.m.rebalance(d.now.Add(d.m.set.Reconcile))
 		Expect(d.m.held[passed].leaving).To(BeTrue())
+
+		// Its owner may have no room at all.
+		for _, intervals := range []int{2, 4, 8, 16, 32, 64, 64} {
+			at := e.keptUntil
+			d.m.letPass(e, at)
+			Expect(e.keptUntil).To(Equal(at.Add(time.Duration(intervals) * d.m.set.Reconcile)))
+		}
+		at := e.keptUntil.Add(time.Duration(longAgo*keepMost+1) * d.m.set.Reconcile)
+		d.m.letPass(e, at)
+		Expect(e.keptUntil).To(Equal(at.Add(d.m.set.Reconcile)), "that was long ago")
 	})
 
 	It("after a failed poll of a node that is alone waits for the retry only", func() {

@@ -46,6 +46,7 @@ func (n nodeSpec) warn(reason string) { n.log.Emit(eventlog.SettingsWarning{Reas
 // runNode is the nodeRunner of the program.
 func runNode(ctx context.Context, stop <-chan string, n nodeSpec) exitCode {
 	code, last := n.run(ctx, stop)
+	n.log.Settle()
 	n.log.Emit(last) // all that could log has been closed
 	return code
 }

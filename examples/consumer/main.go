@@ -31,7 +31,7 @@ import (
 var saveSource string
 
 const (
-	stream = "poll:results"
+	stream = "poll:results" // of a fleet with the default LEASEHOLD_KEY_PREFIX
 	group  = "example"
 	// latest is the prefix of what this program writes: never a key of the fleet.
 	latest = "example:latest:"
