@@ -71,6 +71,8 @@ type Outcome struct {
 	Already bool
 	// Fresh says that no token counter existed: a new session, or lost data.
 	Fresh bool
+	// Failing says that the last poll of a granted session failed.
+	Failing bool
 	// Holder and Token describe the lease as it stands after the claim.
 	Holder string
 	Token  Token

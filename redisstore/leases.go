@@ -102,6 +102,7 @@ func (s *Store) readOutcome(o *lease.Outcome, r []any) {
 	o.Granted = flags&1 != 0
 	o.Already = flags&2 != 0
 	o.Fresh = flags&4 != 0
+	o.Failing = flags&8 != 0
 	o.Holder, _ = r[1].(string)
 	o.Token = lease.Token(integer(r[2]))
 	o.Remaining = remaining(integer(r[3]))

@@ -348,21 +348,16 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 	m.makeChild(e, a, grant, leaseholder.Config{First: first, HeldOff: heldOff}, sent).aloneFrom = aloneFrom
 	if a.why == byFallback && !e.mine && !excused && now.Sub(e.ownedAt) > settle && m.fleet.takes(e.owner) &&
 		!m.othersBarred(e, now) {
-		m.letPass(e, now)
+		m.letPass(e, o.Failing, now)
 	}
 	m.noteSurplus(o.Session, e, now)
 }
 
-// letPass notes that the owner did not take a session: it has no room. One whose poll
-// failed may only stand back, where that is what the document wants, and says nothing of
-// its other sessions.
-func (m *machine) letPass(e *entry, now time.Time) {
-	if e.session.OnFailure == session.Release {
-		if now.Sub(e.keptUntil) > longAgo*e.kept {
-			e.kept = 0
-		}
-		e.kept = min(max(m.set.Reconcile, 2*e.kept), keepMost*m.set.Reconcile)
-		e.keptUntil = now.Add(e.kept)
+// letPass notes that the owner did not take a session: it has no room. Where polls fail
+// and the document wants another to try then, it may only stand back.
+func (m *machine) letPass(e *entry, failing bool, now time.Time) {
+	if failing && e.session.OnFailure == session.Release {
+		e.keptUntil = now.Add(m.set.Reconcile)
 		return
 	}
 	m.fleet.decline(e.owner, now, m.set.Reconcile, keepMost*m.set.Reconcile)

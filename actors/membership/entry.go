@@ -47,10 +47,8 @@ type entry struct {
 	oursUntil time.Time // zero while it is held
 	// surplusAt is when the plan last gave the session, held here, to another.
 	surplusAt time.Time
-	// keptUntil is how long it is not given up for its owner, who let it pass; kept is for
-	// how long that was said last.
+	// keptUntil is how long it is not given up for its owner, who let it pass.
 	keptUntil time.Time
-	kept      time.Duration
 	// ledAt is when somebody was last known to have the lease; zero: nobody ever was.
 	ledAt time.Time
 	// notBefore keeps this node from claiming: it stands back, or backs off.

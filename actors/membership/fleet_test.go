@@ -396,10 +396,17 @@ var _ = Describe("the end of a leaseholder", func() {
 	})
 
 	It("blames nobody for letting a session pass that is released after each failed poll", func() {
-		for release, full := range map[session.OnFailure]bool{session.Keep: true, session.Release: false} {
+		type passed struct {
+			onFailure session.OnFailure
+			failing   bool
+		}
+		for p, full := range map[passed]bool{
+			{session.Keep, true}: true, {session.Release, true}: false,
+			{session.Release, false}: true, // its owner has no room
+		} {
 			d := newDesk()
 			d.list(peer)
-			change := func(s *session.Session) { s.OnFailure = release }
+			change := func(s *session.Session) { s.OnFailure = p.onFailure }
 			d.scan(doc("s0", change), doc("s1", change))
 			d.sleep(readyAfter)
 			mine, others := d.mine()
@@ -407,8 +414,8 @@ var _ = Describe("the end of a leaseholder", func() {
 			d.heldBy(others[0], peer, ttl)
 			d.freed(others[0])
 			d.sleep(rankDelay)
-			d.grant(others[0])
-			Expect(d.m.fleet.full(peer, d.now)).To(Equal(full), string(release))
+			d.answer(lease.Outcome{Session: others[0], Granted: true, Failing: p.failing, Holder: self, Token: 1})
+			Expect(d.m.fleet.full(peer, d.now)).To(Equal(full), "%+v", p)
 		}
 	})
 
@@ -424,7 +431,7 @@ var _ = Describe("the end of a leaseholder", func() {
 		d.heldBy(passed, peer, ttl)
 		d.freed(passed)
 		d.sleep(rankDelay)
-		d.grant(passed)
+		d.answer(lease.Outcome{Session: passed, Granted: true, Failing: true, Holder: self, Token: 1})
 		e := d.m.entries[passed]
 		e.owner, e.mine = peer, false // by another plan
 		d.m.noteSurplus(passed, e, d.now.Add(-time.Minute))
@@ -433,16 +440,6 @@ var _ = Describe("the end of a leaseholder", func() {
 		Expect(d.m.held[passed].leaving).To(BeFalse())
 		d.m.rebalance(d.now.Add(d.m.set.Reconcile))
 		Expect(d.m.held[passed].leaving).To(BeTrue())
-
-		// Its owner may have no room at all.
-		for _, intervals := range []int{2, 4, 8, 16, 32, 64, 64} {
-			at := e.keptUntil
-			d.m.letPass(e, at)
-			Expect(e.keptUntil).To(Equal(at.Add(time.Duration(intervals) * d.m.set.Reconcile)))
-		}
-		at := e.keptUntil.Add(time.Duration(longAgo*keepMost+1) * d.m.set.Reconcile)
-		d.m.letPass(e, at)
-		Expect(e.keptUntil).To(Equal(at.Add(d.m.set.Reconcile)), "that was long ago")
 	})
 
 	It("after a failed poll of a node that is alone waits for the retry only", func() {

@@ -375,6 +375,7 @@ func finishSpecs(run Runner) {
 		g.Expect(f.release(ctx, grant)).To(Succeed())
 		o := f.claim(ctx, "n2", "s", long)
 		g.Expect(o.Wait).To(BeNumerically("~", short, short))
+		g.Expect(o.Failing).To(BeTrue())
 		now := lease.Grant{Session: "s", Holder: "n2", Token: o.Token}
 		early, err := f.Store.Begin(ctx, now, slot)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -387,6 +388,8 @@ func finishSpecs(run Runner) {
 		g.Expect(again.Due).To(Equal(start.At))
 		g.Expect(f.Store.Finish(ctx, now, lease.Result{OK: true, Started: again.At, NextDue: again.At.Add(time.Second)})).To(Succeed())
 		g.Expect(f.field(ctx, g, "retry_at")).To(BeNil())
+		g.Expect(f.release(ctx, now)).To(Succeed())
+		g.Expect(f.claim(ctx, "n3", "s", long).Failing).To(BeFalse())
 	})
 
 	it(run, "refuses an old token and changes nothing but that poll's own mark", func(ctx context.Context, g Gomega, f *Fixture) {

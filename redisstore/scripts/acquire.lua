@@ -7,7 +7,7 @@
 --       begins with the grant, without begin
 -- Returns for each lease, one after the other: flags, holder, token, remaining ms, wait ms.
 --       flags 0 held by holder, -1 a key has a foreign type (nothing touched),
---       else 1 granted + 2 was ours already + 4 there was no counter.
+--       else 1 granted + 2 was ours already + 4 there was no counter + 8 the last poll failed.
 --       remaining is -1 for a lease without expiry; without a holder, how long a poll of
 --       the last one may still be in flight.
 --
@@ -73,7 +73,7 @@ local function acquire(holder, lease, state, ttl, abandoned, wanted)
   if odd and not holder then
     holder = pcall('GET', lease)
   end
-  local s = pcall('HMGET', state, 'version', 'due', 'retry_at', 'interval')
+  local s = pcall('HMGET', state, 'version', 'due', 'retry_at', 'interval', 'failures')
   if foreign(holder) or foreign(s) then
     return -1, '', 0, 0, 0
   end
@@ -115,6 +115,9 @@ local function acquire(holder, lease, state, ttl, abandoned, wanted)
   local wait = math.max(0, next - now)
   if interval > 0 then
     wait = math.min(wait, 2 * interval)
+  end
+  if s[5] and s[5] ~= '0' then
+    flags = flags + 8
   end
   return flags + fresh, me, token, tonumber(ttl), wait
 end
