@@ -72,7 +72,7 @@ func TestWithoutARedisItSaysWhatToDo(t *testing.T) {
 // badDocuments are of no use, each for its own reason.
 func badDocuments() map[string]string {
 	return map[string]string{
-		"b1": `{bad`, "b2": "", "b3": `[]`, "b4": `null`, "b5": `"x"`, "b6": strings.Repeat("a", 1<<20),
+		"b1": `{bad`, "b2": "", "b3": `[]`, "b4": `null`, "b5": `"x"`, "b6": strings.Repeat("a", 1<<20+1),
 		"b7": "\xff\xfe", "b8": `{"url":5}`, "b9": `{}`, "b10": strings.Repeat("[", 100_000),
 		"b11": `{"url":"http://127.0.0.1/","interval":"1ms"}`, "b12": `{"url":"http://127.0.0.1/","kind":"ftp"}`,
 		"b13": `{"url":"ftp://127.0.0.1/"}`, "b14": `{"url":"http://127.0.0.1/","interval":1e300}`, "b\xff": `{"url":"http://127.0.0.1/"}`,

@@ -162,6 +162,14 @@ func TestCalms(t *testing.T) {
 		"a poll a little late":        {"", func(s *stage) { move(s, "s1", 3, 300*time.Millisecond) }},
 		"a poll as late as an answer": {"", func(s *stage) { s.slowReply = 100 * time.Millisecond; move(s, "s1", 3, 450*time.Millisecond) }},
 		"a poll later than an answer": {"rhythm", func(s *stage) { s.slowReply = 10 * time.Millisecond; move(s, "s1", 3, 450*time.Millisecond) }},
+		"an early poll after one whose start Redis lost": {"", func(s *stage) {
+			move(s, "s1", 3, -600*time.Millisecond)
+			s.ledger("s1").rewound = (*s.polls("s1"))[2].Start
+		}},
+		"an early poll after Redis lost one before": {"rhythm", func(s *stage) {
+			move(s, "s1", 3, -600*time.Millisecond)
+			s.ledger("s1").rewound = (*s.polls("s1"))[2].Start.Add(-1)
+		}},
 		"an early poll":               {"rhythm", func(s *stage) { move(s, "s1", 3, -600*time.Millisecond) }},
 		"an overrun drops its slot":   {"", func(s *stage) { overrun(s, 15*time.Second); drop(s, 3) }},
 		"an overrun drops too many":   {"rhythm", func(s *stage) { overrun(s, 15*time.Second); drop(s, 3); drop(s, 3) }},
