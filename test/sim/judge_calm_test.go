@@ -163,7 +163,9 @@ func TestCalms(t *testing.T) {
 		"a poll as late as an answer": {"", func(s *stage) { s.slowReply = 100 * time.Millisecond; move(s, "s1", 3, 450*time.Millisecond) }},
 		"a poll later than an answer": {"rhythm", func(s *stage) { s.slowReply = 10 * time.Millisecond; move(s, "s1", 3, 450*time.Millisecond) }},
 		"an early poll after one whose start Redis lost": {"", func(s *stage) {
-			move(s, "s1", 3, -600*time.Millisecond)
+			for n := 3; n < len(*s.polls("s1")); n++ {
+				move(s, "s1", n, -600*time.Millisecond)
+			}
 			s.ledger("s1").rewound = (*s.polls("s1"))[2].Start
 		}},
 		"an early poll after Redis lost one before": {"rhythm", func(s *stage) {
