@@ -41,9 +41,6 @@ const (
 	claimBatch = 500
 	// callLimit bounds a call to Redis.
 	callLimit = time.Minute
-	// burntFor is how long a release without an answer is remembered: longer than
-	// any connection lives on which it may still be under way.
-	burntFor = time.Hour
 	// othersFor is how many TTLs another holder is remembered: longer than he can go
 	// on after Redis forgot him.
 	othersFor = 3

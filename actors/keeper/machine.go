@@ -326,7 +326,7 @@ func (e *entry) trustEnded(now time.Time) time.Time {
 // burn remembers a token whose release had no answer.
 func (m *machine) burn(session string, e *entry, err error, now time.Time) {
 	if err != nil {
-		m.burnt.keep(session, mark{token: e.token, until: now.Add(burntFor)}, now)
+		m.burnt.keep(session, mark{token: e.token, until: now.Add(leaseholder.UnheardFor)}, now)
 	}
 }
 

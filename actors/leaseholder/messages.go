@@ -24,6 +24,10 @@ const (
 // than awaited.
 func (r Reason) cancels() bool { return r == Paused || r == Deleted }
 
+// UnheardFor is how long its parent remembers a release that had no answer: longer than
+// any connection lives on which it may still be under way.
+const UnheardFor = time.Hour
+
 // Message is what a leaseholder's parent may send to it.
 //
 //sumtype:decl

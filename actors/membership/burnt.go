@@ -3,12 +3,9 @@ package membership
 import (
 	"time"
 
+	"leasehold/actors/leaseholder"
 	"leasehold/lease"
 )
-
-// burntFor is how long a release without an answer is remembered: longer than any
-// connection lives on which it may still be under way.
-const burntFor = time.Hour
 
 // burnt is a token whose release had no answer. It may still be carried out, and would end
 // the lease, with the mark of a poll in flight, under whoever goes on with that token.
@@ -18,7 +15,7 @@ type burnt struct {
 }
 
 func (m *machine) burn(id string, token lease.Token, now time.Time) {
-	m.burnt[id] = burnt{token: token, until: now.Add(burntFor)}
+	m.burnt[id] = burnt{token: token, until: now.Add(leaseholder.UnheardFor)}
 }
 
 // isBurnt reports whether a grant must not be used.

@@ -4,14 +4,10 @@ package main
 
 import (
 	"context"
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
 	"leasehold/internal/redistest"
-	"leasehold/rediskey"
-	"leasehold/target"
 )
 
 // One master of three stands still for two TTLs, the one with the stream of results and
@@ -29,24 +25,7 @@ func TestAMasterThatHangsStopsItsOwnSessionsAlone(t *testing.T) {
 		}
 		_ = c.Close()
 	}
-	f := &mixed{
-		clustered: &clustered{
-			operator: &operator{
-				t: t, path: program(t), env: append(
-					os.Environ(), "LEASEHOLD_REDIS_URL="+cluster.URL(), "LEASEHOLD_LEASE_TTL=3s", "LEASEHOLD_LEASE_RENEW_INTERVAL=1s",
-					"LEASEHOLD_HEARTBEAT_TTL=3s", "LEASEHOLD_HEARTBEAT_INTERVAL=1s",
-				),
-			},
-			cluster: cluster, rdb: cluster.Client(), keys: rediskey.Default(), docs: map[string]string{},
-		},
-		target: target.New(target.Options{Keep: true}), nodes: map[string]*exec.Cmd{}, apis: map[string]string{},
-	}
-	t.Cleanup(func() { _ = f.rdb.Close() })
-	served, err := target.Serve(t.Context(), "127.0.0.1:0", f.target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.served = served
+	f := newMixed(t, cluster)
 	f.writes()
 	f.joins("a", "b")
 	stream := f.master("poll:results")

@@ -37,13 +37,9 @@ type mixed struct {
 	lent   []string // what workers alone lease
 }
 
-// Nodes and workers on three masters with replicas, through what ends leases: an expiry, a
-// crash in the middle of a task, a stop, and the death of a master. The target judges that
-// no two polls of a session meet.
-func TestNodesAndWorkersOnAClusterOutliveEachOther(t *testing.T) {
-	t.Parallel()
-	cluster := redistest.StartCluster(t)
-	cluster.Replicate(t)
+// newMixed returns a trial on a cluster, with a target that keeps all polls.
+func newMixed(t *testing.T, cluster *redistest.Cluster) *mixed {
+	t.Helper()
 	f := &mixed{
 		clustered: &clustered{
 			operator: &operator{
@@ -62,6 +58,17 @@ func TestNodesAndWorkersOnAClusterOutliveEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.served = served
+	return f
+}
+
+// Nodes and workers on three masters with replicas, through what ends leases: an expiry, a
+// crash in the middle of a task, a stop, and the death of a master. The target judges that
+// no two polls of a session meet.
+func TestNodesAndWorkersOnAClusterOutliveEachOther(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t)
+	cluster.Replicate(t)
+	f := newMixed(t, cluster)
 	f.writes()
 	f.joins("a", "b", "c")
 	f.until("each has its share", func() bool { return f.shared("a", "b", "c") })

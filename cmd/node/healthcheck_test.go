@@ -60,10 +60,9 @@ func TestAHealthCheckNeedsAnAddressThatCanBeAsked(t *testing.T) {
 	}
 }
 
-func TestAHealthCheckBelievesOnlyTheCertificateOfTheSettings(t *testing.T) {
-	ca := certtest.New(t)
-	cert, key := ca.Pair(t, "node.example") // not the name that is asked
-	foreignCert, foreignKey := ca.Pair(t, "node.example")
+// secure serves with a certificate, as a node that is well, and returns the setting of where.
+func secure(t *testing.T, cert, key string) string {
+	t.Helper()
 	shown, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
 		t.Fatal(err)
@@ -72,8 +71,15 @@ func TestAHealthCheckBelievesOnlyTheCertificateOfTheSettings(t *testing.T) {
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{shown}}
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it is refused on purpose
 	s.StartTLS()
-	defer s.Close()
-	addr := "LEASEHOLD_HTTP_ADDR=" + strings.TrimPrefix(s.URL, "https://")
+	t.Cleanup(s.Close)
+	return "LEASEHOLD_HTTP_ADDR=" + strings.TrimPrefix(s.URL, "https://")
+}
+
+func TestAHealthCheckBelievesOnlyTheCertificateOfTheSettings(t *testing.T) {
+	ca := certtest.New(t)
+	cert, key := ca.Pair(t, "node.example") // not the name that is asked
+	foreignCert, foreignKey := ca.Pair(t, "node.example")
+	addr := secure(t, cert, key)
 	with := func(cert, key string) outcome {
 		return execute([]string{addr, "LEASEHOLD_HTTP_CERT_FILE=" + cert, "LEASEHOLD_HTTP_KEY_FILE=" + key}, "healthcheck")
 	}
@@ -94,16 +100,7 @@ func TestAHealthCheckKnowsTheNodeWhileItsFilesAreReplaced(t *testing.T) {
 	ca := certtest.New(t)
 	cert, key := ca.Pair(t, "node.example")
 	newCert, newKey := ca.Pair(t, "node.example")
-	shown, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("fine")) }))
-	s.TLS = &tls.Config{Certificates: []tls.Certificate{shown}}
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it is refused on purpose
-	s.StartTLS()
-	defer s.Close()
-	addr := "LEASEHOLD_HTTP_ADDR=" + strings.TrimPrefix(s.URL, "https://")
+	addr := secure(t, cert, key)
 	none := filepath.Join(t.TempDir(), "none")
 	for name, c := range map[string]struct {
 		cert, key string
