@@ -65,7 +65,7 @@ func parse(raw []byte) (fields, error) {
 	trimmed := bytes.TrimLeft(raw, " \t\r\n")
 	switch {
 	case len(raw) > MaxDocumentBytes:
-		return nil, invalid("", "has %d bytes, more than %d", len(raw), MaxDocumentBytes)
+		return nil, invalid("", "has more than %d bytes", MaxDocumentBytes)
 	case len(trimmed) == 0:
 		return nil, invalid("", "is empty")
 	case !utf8.Valid(raw):
