@@ -37,7 +37,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/leasehold
-	go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/node
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/node
 
 demo: build ## show a whole fleet at work; needs nothing but Go
 	./$(BIN) demo $(ARGS)
@@ -100,7 +100,7 @@ fmt: $(LINT) ## format the code
 	$(LINT) fmt
 
 docs: ## write what is made from the code into docs/
-	WRITE_DOCS=1 go test -count=1 -run Documentation ./config ./eventlog ./metrics ./cmd/node
+	WRITE_DOCS=1 go test -count=1 -run Documentation ./config ./eventlog ./metrics ./httpapi ./cmd/node
 	WRITE_DOCS=1 go -C deploy/check test -count=1 -run Documentation ./...
 
 redis: ## install redis-server where none is

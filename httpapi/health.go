@@ -57,7 +57,7 @@ func New(cfg Config) http.Handler {
 		return mux
 	}
 	leases := newAPI(*cfg.Leases, cfg.Ready)
-	leases.openAPI(mux)
+	leases.describe(mux)
 	if cfg.Leases.Profiles {
 		leases.profiles(mux)
 	}

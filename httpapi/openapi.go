@@ -1,138 +1,39 @@
 package httpapi
 
 import (
-	_ "embed" // the page
+	"bytes"
+	_ "embed" // the description, and the page that shows it
 	"net/http"
-	"slices"
-	"strings"
-	"time"
-
-	"github.com/swaggest/jsonschema-go"
-	"github.com/swaggest/openapi-go"
-	"github.com/swaggest/openapi-go/openapi31"
 )
+
+// openAPI describes all routes by OpenAPI 3.1. It is made from them by make docs, and a
+// test sees that it is up to date.
+//
+//go:embed openapi.json
+var openAPI []byte
 
 //go:embed docs.html
 var docsPage []byte
 
-const (
-	bearer      = "bearer"
-	basic       = "basic"
-	description = "Leases of sessions for workers in any language, and the state of the fleet. " +
-		"Errors are problem documents (RFC 9457). 503 means unknown, not free: try again after Retry-After. " +
-		"A HEAD request is answered wherever GET is, and at once."
-)
+// description is what openAPI says of the API as a whole.
+const description = "Leases of sessions for workers in any language, and the state of the fleet. " +
+	"Errors are problem documents (RFC 9457). 503 means unknown, not free: try again after Retry-After. " +
+	"A HEAD request is answered wherever GET is, and at once."
 
-// anyProblem are the statuses with which any route of the API may answer.
-func anyProblem() []int {
-	return []int{
-		http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError, http.StatusServiceUnavailable,
+// described returns openAPI for an API whose sessions have one more name; empty: none.
+func described(resource string) []byte {
+	if resource == "" {
+		return openAPI
 	}
+
+	return bytes.Replace(openAPI, []byte(description), []byte(description+" All paths of "+version+sessions+" answer under "+
+		version+resource+" too, with "+idField(resource)+" in place of session_id."), 1)
 }
 
-// describe makes the OpenAPI description of the routes.
-func (a *api) describe() ([]byte, error) {
-	r := openapi31.NewReflector()
-	r.Spec.Info.WithTitle("Leasehold").WithVersion("1").WithDescription(a.description())
-	r.Spec.SetHTTPBearerTokenSecurity(bearer, "", "The value of LEASEHOLD_API_TOKEN; needed where it is set.")
-	r.Spec.SetHTTPBasicSecurity(basic, "A name and password of LEASEHOLD_API_USERS_FILE; they do instead of the token.")
-	r.JSONSchemaReflector().AddTypeMapping(stamp{}, time.Time{})
-	r.DefaultOptions = append(r.DefaultOptions,
-		jsonschema.InterceptProp(required), nullable, jsonschema.InterceptNullability(either), jsonschema.StripDefinitionNamePrefix("Httpapi", "Fleetview"))
-	for _, route := range a.routes {
-		if err := describeRoute(r, route); err != nil {
-			return nil, err
-		}
-	}
-	for _, path := range []string{"/healthz", "/readyz"} {
-		if err := describeHealth(r, path, http.StatusServiceUnavailable); err != nil {
-			return nil, err
-		}
-	}
-
-	return r.Spec.MarshalJSON()
-}
-
-func (a *api) description() string {
-	if a.Resource == "" {
-		return description
-	}
-
-	return description + " All paths of " + version + sessions + " answer under " + version + a.Resource + " too, with " +
-		idField(a.Resource) + " in place of session_id."
-}
-
-// required makes each field required that is never left out.
-func required(p jsonschema.InterceptPropParams) error {
-	tag, isBody := p.Field.Tag.Lookup("json")
-	if p.Field.Tag.Get("required") == "false" {
-		return nil
-	}
-	if p.Processed && isBody && !strings.HasSuffix(tag, ",omitempty") && !slices.Contains(p.ParentSchema.Required, p.Name) {
-		p.ParentSchema.Required = append(p.ParentSchema.Required, p.Name)
-	}
-
-	return nil
-}
-
-// nullable says where null may be, and not of a type as a whole.
-func nullable(c *jsonschema.ReflectContext) { c.EnvelopNullability = true }
-
-// either drops the type beside a choice of null and another one: it would forbid null.
-func either(p jsonschema.InterceptNullabilityParams) {
-	if len(p.Schema.AnyOf) > 0 {
-		p.Schema.Type = nil
-	}
-}
-
-func describeRoute(r *openapi31.Reflector, route route) error {
-	op, err := r.NewOperationContext(route.method, version+route.path)
-	if err != nil {
-		return err
-	}
-	op.SetID(route.name)
-	op.SetSummary(route.summary)
-	op.AddSecurity(bearer)
-	op.AddSecurity(basic)
-	if route.in != nil {
-		op.AddReqStructure(route.in)
-	}
-	for code, body := range route.out {
-		contentType := ""
-		if _, ok := body.(streamed); ok {
-			contentType = "text/event-stream"
-		}
-		op.AddRespStructure(body, openapi.WithHTTPStatus(code), openapi.WithContentType(contentType))
-	}
-	for _, code := range slices.Concat(route.problems, anyProblem()) {
-		op.AddRespStructure(problem{}, openapi.WithHTTPStatus(code), openapi.WithContentType(problemType))
-	}
-
-	return r.AddOperation(op)
-}
-
-// describeHealth describes a route for probes, which needs no token.
-func describeHealth(r *openapi31.Reflector, path string, failing int) error {
-	op, err := r.NewOperationContext(http.MethodGet, path)
-	if err != nil {
-		return err
-	}
-	op.SetSummary("Whether the node works, or is ready")
-	op.AddRespStructure(health{}, openapi.WithHTTPStatus(http.StatusOK))
-	if failing != 0 {
-		op.AddRespStructure(health{}, openapi.WithHTTPStatus(failing))
-	}
-
-	return r.AddOperation(op)
-}
-
-// openAPI serves the description, and a page that shows it. Both are the same for
+// describe serves the description, and a page that shows it. Both are the same for
 // everybody and say nothing of the fleet.
-func (a *api) openAPI(mux *http.ServeMux) {
-	text, err := a.describe()
-	if err != nil { // the routes are the program's own
-		panic(err)
-	}
+func (a *api) describe(mux *http.ServeMux) {
+	text := described(a.Resource)
 	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(text)

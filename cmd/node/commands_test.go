@@ -1,34 +1,21 @@
 package main
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	"leasehold/cli"
+	"leasehold/internal/doctest"
 )
 
 func TestDocumentationOfTheCommands(t *testing.T) {
-	const path = "../../docs/commands.md"
 	root := (&app{stdout: &strings.Builder{}, stderr: &strings.Builder{}}).rootCommand()
 	root.InitDefaultCompletionCmd()
 	want, err := cli.Reference(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if os.Getenv("WRITE_DOCS") != "" {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != want {
-		t.Errorf("%s is stale: run 'make docs'", path)
-	}
+	doctest.File(t, "../../docs/commands.md", want)
 	for _, heading := range []string{"sessions add", "leases release", "explain", "plan", "status", "config validate", "completion bash", "man", "run"} {
 		if !strings.Contains(want, "\n## leasehold "+heading+"\n") {
 			t.Errorf("it lacks %s", heading)

@@ -2,7 +2,7 @@
 //
 // # Owns
 //
-// The comparison of a part of a document with what the code says.
+// The comparison of a document, or a part of one, with what the code says.
 //
 // # Invariants
 //
@@ -39,6 +39,22 @@ func Section(t *testing.T, path, name, want string) {
 		t.Errorf("%s differs from the code in %s; run 'make docs'. It should have\n%s", path, name, want)
 	default:
 		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// File has the test fail if the text at path is not want. With WRITE_DOCS set in the
+// environment it is made so instead.
+func File(t *testing.T, path, want string) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	switch {
+	case err == nil && string(got) == want:
+	case os.Getenv("WRITE_DOCS") == "":
+		t.Errorf("%s differs from the code (%v); run 'make docs'", path, err)
+	default:
+		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
