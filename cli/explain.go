@@ -12,6 +12,7 @@ import (
 
 	"leasehold/cli/output"
 	"leasehold/fleetview"
+	"leasehold/lease"
 	"leasehold/session"
 )
 
@@ -168,6 +169,8 @@ type rankedNode struct {
 	Share     int    `json:"share"`
 	Holds     bool   `json:"holds"`
 	Preferred bool   `json:"preferred"`
+	// Cordon is what an operator wants of it: nothing, cordoned or drained.
+	Cordon lease.Cordon `json:"cordon,omitempty"`
 }
 
 func (d Deps) explainCommand() *cobra.Command {
@@ -197,7 +200,7 @@ func (f *fleet) explain(ctx context.Context, args []string) error {
 	for _, c := range got.Candidates {
 		e.Ranking = append(e.Ranking, rankedNode{
 			Rank: c.Rank, InstanceID: c.Instance, Weight: strconv.FormatUint(c.Weight, 10), Leases: c.Has, Share: c.Share.Share,
-			Holds: c.Instance == got.session.Lease.Holder, Preferred: c.Instance == got.Preferred,
+			Holds: c.Instance == got.session.Lease.Holder, Preferred: c.Instance == got.Preferred, Cordon: c.Cordon,
 		})
 	}
 	return output.Describe(f.Stdout, f.out, e, e.SessionID, e.fields())
@@ -221,6 +224,9 @@ func (e explanation) fields() []output.Field {
 		}
 		if n.Preferred {
 			notes = append(notes, "should")
+		}
+		if n.Cordon != lease.Open {
+			notes = append(notes, string(n.Cordon))
 		}
 		fields = append(fields, output.Field{Title: "RANK " + number(n.Rank), Text: strings.Join(notes, ", ")})
 	}

@@ -165,6 +165,7 @@ type explainReply struct {
 		Share      int    `json:"share"`
 		Holds      bool   `json:"holds"`
 		Preferred  bool   `json:"preferred"`
+		Cordon     string `json:"cordon"`
 	} `json:"ranking"`
 }
 
@@ -215,6 +216,16 @@ func TestASessionIsExplained(t *testing.T) {
 		}
 	}
 	b.fails(1, "no session", "explain", "nope")
+
+	b.put("free", `{"kind":"log"}`)
+	b.ok("nodes", "cordon", "a")
+	if got := one[explainReply](b, "explain", "free"); strings.Contains(got.Obstacles[0], "cordoned") || got.Ranking[0].Cordon+got.Ranking[1].Cordon != "cordoned" {
+		t.Errorf("with one node cordoned: %+v", got)
+	}
+	b.ok("nodes", "drain", "b")
+	if got := one[explainReply](b, "explain", "free"); !strings.Contains(got.Obstacles[0], "all nodes are cordoned") {
+		t.Errorf("with all nodes cordoned: %+v", got)
+	}
 }
 
 func TestAPlanWithoutANode(t *testing.T) {

@@ -99,6 +99,10 @@ func TestWhatMakesAFleetUnhealthy(t *testing.T) {
 			b.put("s2", `{"kind":"log"}`)
 			b.lease("gone-1764288000123456789-0000000b", "s2")
 		}, "1 of 2 sessions is leased by a node that is gone"},
+		"a session whose lease key is another's": {func(b *bench, _ string) {
+			b.put("s2", `{"kind":"log"}`)
+			b.rdb.LPush(b.t.Context(), b.keys.Lease("s2"), "x")
+		}, "1 of 2 sessions is barred by a key of another type"},
 		"a session that is not polled": {func(b *bench, _ string) {
 			b.rdb.HSet(b.t.Context(), b.keys.State("s1"), "due", time.Now().Add(-26*time.Second).UnixMilli())
 		}, "1 of 1 sessions is overdue by more than two intervals"},

@@ -252,6 +252,6 @@ func outputVars() []Var {
 func tokenVar() Var {
 	return secret(Var{
 		Name:    "LEASEHOLD_API_TOKEN",
-		Meaning: "bearer token of the API; without one the lease API and every write are refused unless the server listens on loopback",
+		Meaning: "bearer token of the API; without one the API is refused unless the server listens on loopback",
 	}, func(c *Config) *Secret { return &c.APIToken }, checkToken)
 }

@@ -84,7 +84,7 @@ func (d *digest) feed(node string, l line, now time.Time) {
 	case "member.joined", "member.left", "member.expired":
 		d.member(l, now)
 	case "node.starting", "node.ready", "node.stopped", "actor.system",
-		"events.subscribed", "session.added", "settings.warning", "poll.logged":
+		"node.summary", "events.subscribed", "session.added", "settings.warning", "poll.logged":
 		// Told otherwise, or of no interest here.
 	case "poll.failed", "lease.renew_failed":
 		d.other(node, l, cmp.Or(l.Reason, l.Error), now)

@@ -11,7 +11,11 @@ import (
 
 // untold is the finding where INFO is refused.
 func (p *patient) untold(look string) []Finding {
-	return []Finding{unknown("look at "+look+" where the service shows its settings", "the server does not tell: %v", p.refused)}
+	do := "where the service shows its settings, look at " + look
+	if p.refused == nil {
+		return []Finding{unknown(do, "the server does not tell")}
+	}
+	return []Finding{unknown(do, "the server does not tell: %v", p.refused)}
 }
 
 // oldest is the oldest version whose rules of access the fleet knows.

@@ -16,6 +16,8 @@ type Candidate struct {
 	Rank int
 	// Weight is how much they prefer each other: see package planner.
 	Weight uint64
+	// Cordon is what an operator wants of the node.
+	Cordon lease.Cordon
 }
 
 // Explanation says who should have a session, and why it is not so, where it isn't.
@@ -44,6 +46,7 @@ func (p *Plan) candidates(session string) []Candidate {
 	for i, node := range planner.Rank(name, p.draft.view.Nodes) {
 		all = append(all, Candidate{
 			Share: shares[node], Rank: i + 1, Weight: planner.Weight(p.draft.view.Nodes[node], name),
+			Cordon: p.draft.nodes[shares[node].Instance].Cordon,
 		})
 	}
 	return all
@@ -97,7 +100,7 @@ func obstacles(s Session, nodes Nodes, preferred string, now time.Time) []string
 	case Orphaned:
 		all = append(all, "its lease is that of "+in.Holder+", which is gone"+until(in))
 	case Unleased:
-		all = append(all, unleased(len(nodes), preferred))
+		all = append(all, unleased(nodes, preferred))
 	case OK, Failing:
 		if in.Holder != preferred {
 			all = append(all, in.Holder+" has its lease, and gives it up when its poll has ended and the fleet has stood still for a moment")
@@ -115,10 +118,12 @@ func obstacles(s Session, nodes Nodes, preferred string, now time.Time) []string
 	return all
 }
 
-func unleased(nodes int, preferred string) string {
+func unleased(nodes Nodes, preferred string) string {
 	switch {
-	case nodes == 0:
+	case len(nodes) == 0:
 		return "no node is alive"
+	case nodes.cordoned():
+		return "nobody has its lease, and all nodes are cordoned: none takes what it does not have"
 	case preferred == "":
 		return "nobody has its lease, and no node may take it"
 	}

@@ -52,6 +52,16 @@ func (n Nodes) State(s Session) State {
 	}
 }
 
+// cordoned reports whether all nodes are.
+func (n Nodes) cordoned() bool {
+	for _, m := range n {
+		if m.Cordon == lease.Open {
+			return false
+		}
+	}
+	return true
+}
+
 // Late returns how long a session that nodes poll has been overdue at now, by the
 // clock of the Redis server; zero while it has let no more than two slots pass, or where
 // it is up to a worker.

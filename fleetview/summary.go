@@ -15,6 +15,8 @@ type Summary struct {
 	Members  int
 	Sessions int
 	States   map[State]int
+	// Barred is how many of the invalid ones are to be polled: see [Session.Barred].
+	Barred int
 	// Late is how many are overdue by more than two intervals, Latest by how long the
 	// worst.
 	Late   int
@@ -51,6 +53,9 @@ func (s *Summary) Add(sessions []Session) {
 		s.Sessions++
 		state := s.nodes.State(one)
 		s.States[state]++
+		if one.Barred() {
+			s.Barred++
+		}
 		if late := s.nodes.Late(one, s.now); late > 0 {
 			s.Late, s.Latest = s.Late+1, max(s.Latest, late)
 		}
@@ -89,6 +94,7 @@ func (s *Summary) Problems() []string {
 	}{
 		{s.States[Unleased], "leased by nobody"},
 		{s.States[Orphaned], "leased by a node that is gone"},
+		{s.Barred, "barred by a key of another type"},
 		{s.Late, "overdue by more than two intervals"},
 	} {
 		if p.n > 0 {

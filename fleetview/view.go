@@ -119,6 +119,12 @@ type Session struct {
 	Sent time.Time
 }
 
+// Barred reports whether nodes are to poll the session and none can: a key of another type
+// lies where its lease or state belongs.
+func (s Session) Barred() bool {
+	return errors.Is(s.Lease.Err, lease.ErrForeign) && s.Spec.Kind != "" && s.Spec.Pollable()
+}
+
 // View returns the session as it is shown, without its document.
 func (s Session) View() View {
 	in := s.Lease

@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"errors"
 	"time"
 
 	"leasehold/lease"
@@ -11,8 +12,8 @@ import (
 // decided by it.
 type Known struct {
 	// Owned are the sessions that this node has a leaseholder for. Of the others that
-	// are to be polled, Unleased are those that the last looks at their leases found
-	// free, and Elsewhere all else.
+	// are to be polled, Unleased are those that the last looks at their leases
+	// found free, or behind a key of another type, and
 	Owned, Elsewhere, Unleased int
 	// Paused, External and Invalid are documents that no node polls.
 	Paused, External, Invalid int
@@ -46,7 +47,7 @@ func (v *coverage) look(m *machine, statuses []lease.Status, now time.Time) {
 	for _, s := range statuses {
 		e, ok := m.entries[s.Session]
 		switch {
-		case !ok || s.Err != nil:
+		case !ok || s.Err != nil && !errors.Is(s.Err, lease.ErrForeign): // behind a key of another's nobody has it
 			continue
 		case s.Holder != "":
 			delete(v.free, s.Session)
@@ -92,7 +93,7 @@ func (v *coverage) known(m *machine) Known {
 	}
 	for id, f := range v.free {
 		e, ok := m.entries[id]
-		if !ok || m.held[id] != nil || e.holder != "" || !e.session.Pollable() {
+		if !ok || m.held[id] != nil || e.holder != "" && !e.foreign || !e.session.Pollable() {
 			delete(v.free, id) // or it has been taken since
 			continue
 		}

@@ -1,6 +1,8 @@
 package membership
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -39,6 +41,14 @@ var _ = Describe("what a node knows of unleased sessions", func() {
 		for range 20 { // whatever the order of the map
 			Expect(v.known(m)).To(Equal(Known{Unleased: 2, FreeSince: at(0), Free: 50 * time.Second}))
 		}
+	})
+
+	It("is of those behind a key of another type too, whoever had them", func() {
+		m.entries["early"].foreign, m.entries["early"].holder = true, peer
+		look := []lease.Status{{Session: "early", Err: fmt.Errorf("early: %w", lease.ErrForeign)}, {Session: "late", Err: errors.New("no answer")}}
+		v.look(m, look, at(20))
+		v.look(m, look, at(50))
+		Expect(v.known(m)).To(Equal(Known{Unleased: 1, Elsewhere: 1, FreeSince: at(0), Free: 50 * time.Second}))
 	})
 
 	It("ends when a look finds a holder, and begins anew with the next time", func() {
