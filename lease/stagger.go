@@ -19,12 +19,17 @@ func (s Stagger) TTL(session string, ttl time.Duration) time.Duration {
 	if s <= 0 {
 		return ttl
 	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(session))
-	part := int64(h.Sum64() * golden >> 48) // of 1<<16: FNV's own are uneven for names in a row
-	most := int64(ttl) / int64(s)
 
-	return ttl - time.Duration(most>>16*part)
+	return ttl - Spread(session, ttl/time.Duration(s))
+}
+
+// Spread returns a part of most, by a hash of name: those of many names lie evenly.
+func Spread(name string, most time.Duration) time.Duration {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	part := time.Duration(h.Sum64() * golden >> 48) // of 1<<16: FNV's own are uneven for names in a row
+
+	return most >> 16 * part
 }
 
 // Heartbeat returns the TTL of the heartbeat where ttl is the most: written together with

@@ -32,7 +32,7 @@ func (n *Node) report(f tree.Failure) {
 
 func (n *Node) renewer() *actor.Props {
 	cfg := renewer.Config{
-		Context: n.ctx, Store: n.store,
+		Context: n.ctx, Store: n.store, Instance: n.cfg.Instance,
 		TTL: n.cfg.LeaseTTL, Interval: n.cfg.RenewInterval, Margin: n.cfg.Margin,
 		Log: n.cfg.Log, Report: n.report,
 	}

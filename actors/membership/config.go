@@ -78,7 +78,7 @@ const (
 	claimFlights = 2
 	// claimTime is about what a claim takes Redis and the node. The first poll of what was
 	// just taken waits until the rest may be, too: else polls stand in the way of claims.
-	claimTime = 30 * time.Microsecond
+	claimTime = 60 * time.Microsecond
 
 	// settle is how long the view of the fleet must have stood still before a
 	// session is given up for balance, and before a node's first claims; the

@@ -127,7 +127,7 @@ func (r *renewerActor) group(c actor.Context, ttl time.Duration) *group {
 	if !ok {
 		interval := r.cfg.interval(ttl)
 		g = &group{ttl: ttl, interval: interval, leases: make(map[lease.Grant]*tracked)}
-		g.timer = tree.Self(c).After(interval, &cycle{ttl: ttl})
+		g.timer = tree.Self(c).After(r.cfg.first(interval), &cycle{ttl: ttl})
 		r.groups[ttl] = g
 	}
 	return g

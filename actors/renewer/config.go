@@ -19,6 +19,9 @@ type Config struct {
 	// Beat writes the node's heartbeat. It may be nil.
 	Beat func(ctx context.Context) error
 
+	// Instance is the node's: by it the first cycle comes up to half an interval sooner,
+	// so that nodes that start together don't renew together. Empty: no sooner.
+	Instance string
 	// TTL and Interval are the node's own; a lease with another TTL is renewed in
 	// proportion, and four times in it at least. Margin is for TTL, and in proportion
 	// too.
@@ -50,6 +53,15 @@ func (c Config) interval(ttl time.Duration) time.Duration {
 	}
 	scaled := time.Duration(float64(c.Interval) * float64(ttl) / float64(c.TTL))
 	return min(scaled, ttl/4)
+}
+
+// first is the time until the first renewals of leases that are renewed each interval. The
+// heartbeat goes with them: it is not written twice in half of its own.
+func (c Config) first(interval time.Duration) time.Duration {
+	if c.Instance == "" {
+		return interval
+	}
+	return interval - lease.Spread(c.Instance, interval/2)
 }
 
 // patience is how long a call waits that renews leases of this TTL, the shortest of which
