@@ -176,7 +176,7 @@ var _ = Describe("the loss of a lease by hand", func() {
 			a.take("s")
 			bubble.Sleep(10*time.Second + 100*time.Millisecond) // one renewal
 			renewed := f.Client.PTTL(ctx, "poll:lease:s").Val()
-			g.Expect(renewed).To(BeNumerically(">", 29*time.Second))
+			g.Expect(renewed).To(BeNumerically(">", 24*time.Second), "renewed 5 to 10 s after the start")
 			a.link.Freeze()
 			frozen := time.Now()
 			trust := renewed - margin      // of what Redis has

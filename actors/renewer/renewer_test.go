@@ -39,6 +39,27 @@ var _ = Describe("renewals", func() {
 		})
 	})
 
+	It("begin apart on nodes that start together, up to half an interval sooner", func() {
+		firsts := make(map[time.Duration]bool)
+		for i := range 20 {
+			run(func(g Gomega, b *bench) {
+				b.track("s", ttl)
+				b.track("short", ttl/2)
+				bubble.Sleep(30 * time.Second)
+				times := b.stub.times("beat")
+				first := times[0]
+				g.Expect(first).To(And(BeNumerically(">", interval/2), BeNumerically("<=", interval)))
+				g.Expect(times[:3]).To(Equal([]time.Duration{first, first + interval, first + 2*interval}))
+				renewed := b.stub.times("renew")
+				g.Expect(renewed).To(ContainElements(first, first+interval, first+2*interval))
+				g.Expect(renewed[0]).To(And(BeNumerically(">", ttl/16), BeNumerically("<=", ttl/8)), "of the short one")
+				g.Expect(renewed).To(ContainElement(renewed[0] + ttl/8))
+				firsts[first] = true
+			}, func(c *renewer.Config) { c.Instance = fmt.Sprintf("node-%d", i) })
+		}
+		Expect(len(firsts)).To(BeNumerically(">", 15))
+	})
+
 	It("wait for the heartbeat a quarter of a second at most", func() {
 		run(func(g Gomega, b *bench) {
 			b.track("s", ttl)
