@@ -271,8 +271,8 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 		heldOff = m.ttl(e) // a poll of who had it may still be in flight
 	}
 	aloneFrom := now.Add(m.ttl(e))
-	if m.isNew(e, now) || e.stillOurs(now) {
-		aloneFrom = now
+	if o.Fresh && m.isNew(e, now) || e.stillOurs(now) {
+		aloneFrom = now // else the counter is that of a holder before, known here or not
 	}
 	m.noteTakeover(o, e, a, now)
 	excused := e.orphan
@@ -311,9 +311,10 @@ func (m *machine) forgotten(e *entry, sent, now time.Time) bool {
 }
 
 // isNew reports whether nobody has had a session yet. Nodes do not look at all leases,
-// but what was there to poll for a TTL had an owner.
+// but what was there to poll for a TTL had an owner, and what was there before Redis
+// forgot may have had one.
 func (m *machine) isNew(e *entry, now time.Time) bool {
-	return e.ledAt.IsZero() && now.Before(e.since.Add(m.ttl(e)))
+	return e.ledAt.IsZero() && now.Before(e.since.Add(m.ttl(e))) && !m.forgotAt.After(e.since)
 }
 
 // makeChild makes a leaseholder for the TTL that Redis was asked for. Where the

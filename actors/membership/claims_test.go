@@ -418,6 +418,12 @@ var _ = Describe("a node", func() {
 		Expect(d.fresh()).To(Equal(ttl))
 	})
 
+	It("does so with one that it knew before Redis forgot, and claimed then, though it never saw who had it", func() {
+		d := ready(nil, ids(1))
+		d.event(redisevents.Gap{Restarted: true})
+		Expect(d.fresh()).To(Equal(ttl))
+	})
+
 	It("does so with a session of which it knows for a TTL, though it never saw who had it", func() {
 		d := ready([]string{peer}, ids(1))
 		d.sleep(ttl - 2*time.Second)

@@ -226,10 +226,14 @@ func (d *desk) answer(o lease.Outcome) {
 	d.settle()
 }
 
-// grant answers a claim with a new token.
+// grant answers a claim with a new token, the first one where nobody is known to have had
+// the session.
 func (d *desk) grant(id string) lease.Token {
 	d.next++
-	d.answer(lease.Outcome{Session: id, Granted: true, Holder: self, Token: lease.Token(d.next)})
+	e := d.m.entries[id]
+	d.answer(lease.Outcome{
+		Session: id, Granted: true, Fresh: e != nil && d.m.isNew(e, d.now), Holder: self, Token: lease.Token(d.next),
+	})
 	return lease.Token(d.next)
 }
 

@@ -254,6 +254,15 @@ var _ = Describe("the end of a leaseholder", func() {
 		}
 	})
 
+	It("is none either where Redis knew of a holder, though this node never did", func() {
+		d := ready(nil, ids(1))
+		d.answer(lease.Outcome{Session: "s0", Granted: true, Holder: self, Token: 9})
+		d.take()
+		d.ends("s0", leaseholder.Ended{})
+		d.claims()
+		Expect(d.fresh()).To(Equal(ttl))
+	})
+
 	It("is its node's own claim on a session that Redis forgot, but not after a freeze", func() {
 		for late, first := range map[time.Duration]time.Duration{0: 0, 2 * time.Second: ttl} {
 			d := ready(nil, ids(1))
