@@ -25,17 +25,19 @@ func (s *soak) measure(end time.Time) {
 			continue
 		}
 		now := sample{at: time.Now(), values: map[string]float64{}}
+		files, goroutines, all := 0, 0, true
 		for _, n := range s.keepers {
 			v, ok := n.vitals()
+			all = all && ok && v.goroutines > 0
 			if !ok {
 				continue
 			}
 			now.values[n.name+" RSS, MB"] = float64(v.rssMB)
-			now.values[n.name+" descriptors"] = float64(v.files)
 			now.values[n.name+" threads"] = float64(v.threads)
-			if v.goroutines > 0 {
-				now.values[n.name+" goroutines"] = float64(v.goroutines)
-			}
+			files, goroutines = files+v.files, goroutines+v.goroutines
+		}
+		if all { // together, since either may have the more of the slow targets
+			now.values["a and b, descriptors"], now.values["a and b, goroutines"] = float64(files), float64(goroutines)
 		}
 		info := s.rdb.Info(s.t.Context(), "memory", "clients").Val()
 		size, err := s.rdb.DBSize(s.t.Context()).Result()
