@@ -27,9 +27,9 @@ func (s Stagger) TTL(session string, ttl time.Duration) time.Duration {
 func Spread(name string, most time.Duration) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
-	part := time.Duration(h.Sum64() * golden >> 48) // of 1<<16: FNV's own are uneven for names in a row
+	part := int64(h.Sum64() * golden >> 48) // of 1<<16: FNV's own are uneven for names in a row
 
-	return most >> 16 * part
+	return time.Duration(int64(most) >> 16 * part)
 }
 
 // Heartbeat returns the TTL of the heartbeat where ttl is the most: written together with
