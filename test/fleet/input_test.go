@@ -180,6 +180,11 @@ func TestForeignKeysAreLeftAlone(t *testing.T) {
 	for _, id := range stuck {
 		f.silent(id, 0)
 	}
+	for _, n := range nodes {
+		if free, told := n.gauge(`leasehold_sessions{state="unleased"}`); free != len(stuck) {
+			t.Errorf("%s counts %d unleased (%t), want %d", n.name, free, told, len(stuck))
+		}
+	}
 	if after := f.dump(slices.Concat(foreign, freed)); !slices.Equal(before, after) {
 		t.Errorf("foreign keys were\n%q\nand are\n%q", before, after)
 	}

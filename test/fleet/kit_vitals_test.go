@@ -39,23 +39,29 @@ func (n *node) vitals() (v vitals, ok bool) {
 
 // goroutines is how many the process has by its own metrics; zero: it did not say.
 func (n *node) goroutines() int {
+	value, _ := n.gauge("go_goroutines")
+	return value
+}
+
+// gauge reads one of the node's metrics, named with its labels.
+func (n *node) gauge(name string) (value int, told bool) {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
 	r, err := http.NewRequestWithContext(n.t.Context(), http.MethodGet, n.site()+"/metrics", http.NoBody)
 	if err != nil {
-		return 0
+		return 0, false
 	}
 	resp, err := client.Do(r)
 	if err != nil {
-		return 0
+		return 0, false
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, _ := io.ReadAll(resp.Body)
-	m := regexp.MustCompile(`(?m)^go_goroutines (\d+)`).FindSubmatch(text)
+	m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` (\d+)`).FindSubmatch(text)
 	if m == nil {
-		return 0
+		return 0, false
 	}
-	value, _ := strconv.Atoi(string(m[1]))
-	return value
+	value, err = strconv.Atoi(string(m[1]))
+	return value, err == nil
 }
 
 // pulse reads the vitals of all nodes, to be compared by flat when all is over.
