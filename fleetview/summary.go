@@ -85,7 +85,8 @@ func (s *Summary) Add(sessions []Session) {
 func (s *Summary) Spread() int { return s.Most - s.Least }
 
 // Problems says why the fleet does not do its work; none: a node is alive, each session
-// that is to be polled by nodes, or has a worker, is held by who is alive, and none is late.
+// that is to be polled by nodes, or has a worker, is held by who is alive, and none is late
+// or barred.
 func (s *Summary) Problems() []string {
 	var all []string
 	for _, p := range []struct {

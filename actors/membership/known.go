@@ -12,8 +12,8 @@ import (
 // decided by it.
 type Known struct {
 	// Owned are the sessions that this node has a leaseholder for. Of the others that
-	// are to be polled, Unleased are those that the last looks at their leases
-	// found free, or behind a key of another type, and
+	// are to be polled, Unleased are those that the last looks at their leases found
+	// free, or behind a key of another type, and Elsewhere all else.
 	Owned, Elsewhere, Unleased int
 	// Paused, External and Invalid are documents that no node polls.
 	Paused, External, Invalid int
