@@ -17,6 +17,7 @@ type Poll struct {
 	Instance string
 	Token    lease.Token
 	Start    time.Time
+	Until    time.Time // when its timeout ends it, if the process goes on
 	Over     time.Time // when the poller's side gave the request up, or had its answer
 	End      time.Time // when the target was done with it
 	Canceled bool
@@ -72,7 +73,10 @@ func (t *Target) Observe(o Observer) {
 
 // Poll is the poll function of all nodes.
 func (t *Target) Poll(ctx context.Context, job poller.Job) poller.Outcome {
-	p := &Poll{Session: job.Session.ID, Instance: job.Grant.Holder, Token: job.Grant.Token, Start: time.Now()}
+	now := time.Now()
+	p := &Poll{
+		Session: job.Session.ID, Instance: job.Grant.Holder, Token: job.Grant.Token, Start: now, Until: now.Add(job.Session.Timeout),
+	}
 	b, o := t.begin(*p)
 	defer func() { t.end(*p) }()
 	if o != nil {

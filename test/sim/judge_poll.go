@@ -55,12 +55,15 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 		from, by := f.told(now), f.Instance
 		lost, nameless := j.unseen(l, from) || by != p.Instance && j.misled(l, p, f.Start), j.nameless(from)
 		newborn := j.bornAfter(p.Instance, from)
-		trust := f.Start
+		last := f.Start // when it has to be over
 		if f.grant != nil {
-			trust = j.trust(f.grant)
+			last = j.trust(f.grant)
+		}
+		if f.Until.After(f.Start) && f.Until.Before(last) {
+			last = f.Until
 		}
 		j.doubt(l, func() (string, bool) {
-			if !trust.After(now) && j.stood(by, trust, now) {
+			if !last.After(now) && j.stood(by, last, now) {
 				return "a process stood still", true
 			}
 			if newborn {

@@ -46,6 +46,12 @@ func TestHistories(t *testing.T) {
 			h.begin("s", "b", 101, 10_001)
 			h.poll("s", "b", 101)
 		}},
+		"a poll beside that of a process that stands still, within the poll's timeout": {"two polls at once", func(h *hand) {
+			besideTimeout(h, 4*time.Second)
+		}},
+		"a poll beside that of a process that stands still, after the poll's timeout": {"", func(h *hand) {
+			besideTimeout(h, 5*time.Second)
+		}},
 		"a poll beside that of a process that stands still, after its trust": {"", func(h *hand) {
 			h.begin("s", "a", 100, 1)
 			h.poll("s", "a", 100)
@@ -462,4 +468,17 @@ func TestAStoryIsTold(t *testing.T) {
 			t.Errorf("no %q in: %v", want, err)
 		}
 	}
+}
+
+// besideTimeout has b poll so long after a poll of 5 s at most, of a process that stands
+// still and whose lease was forced away.
+func besideTimeout(h *hand, after time.Duration) {
+	h.begin("s", "a", 100, 1)
+	h.poll("s", "a", 100).Until = h.clock.Add(5 * time.Second)
+	h.freeze("a")
+	h.pass(after)
+	h.force("s", "a", 100)
+	h.take("s", "b")
+	h.begin("s", "b", 101, 10_001)
+	h.poll("s", "b", 101)
 }
