@@ -64,7 +64,8 @@ func Resumed(h History, sessions []string, after, bound time.Duration, need int)
 
 // Rhythm finds sessions that were not polled once an interval in the window: too often,
 // not often enough, or again too soon after a poll that was answered with 2xx. Starts
-// may be off by the slack. The evidence is polls, and none without an interval.
+// may be off by the slack, and an interval longer by a fiftieth: sessions that came
+// together drift apart (docs/adr/0009). The evidence is polls, and none without an interval.
 func Rhythm(h History, sessions []string, w Window, interval, slack time.Duration, need int) Verdict {
 	v := Verdict{Check: "rhythm", Need: need}
 	if interval <= 0 {
@@ -72,7 +73,7 @@ func Rhythm(h History, sessions []string, w Window, interval, slack time.Duratio
 	}
 	polls := h.bySession(w)
 	length := w.To - w.From
-	low := int(max(0, length-slack) / interval)
+	low := int(max(0, length-slack) / (interval + interval/50))
 	high := int((length+slack)/interval) + 1
 	for _, id := range sessions {
 		got := polls[id]
