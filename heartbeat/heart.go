@@ -11,6 +11,9 @@ import (
 	"leasehold/lease"
 )
 
+// leaveTries is how often the removal of a heartbeat is tried. Its TTL does it then.
+const leaveTries = 4
+
 // Config is what a heart needs.
 type Config struct {
 	Members  lease.Members
@@ -115,7 +118,8 @@ func (h *Heart) Beat(ctx context.Context) error {
 }
 
 // Leave removes the heartbeat for good: the others see this node go. A beat on its way
-// would write the key again, so it is waited for as long as ctx allows.
+// would write the key again, so it is waited for as long as ctx allows. What fails is tried
+// again, as a connection that broke meanwhile shows only by this.
 func (h *Heart) Leave(ctx context.Context) error {
 	h.mu.Lock()
 	h.left = true
@@ -126,7 +130,17 @@ func (h *Heart) Leave(ctx context.Context) error {
 		return fmt.Errorf("remove the heartbeat: one is still being written: %w", ctx.Err())
 	}
 	defer func() { <-h.beating }()
-	return h.cfg.Members.Leave(ctx, h.cfg.Instance)
+	for failures := 0; ; failures++ {
+		err := h.cfg.Members.Leave(ctx, h.cfg.Instance)
+		if err == nil || failures+1 == leaveTries {
+			return err
+		}
+		select {
+		case <-time.After(lease.Retry(h.cfg.TTL, failures)):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // Fresh reports whether the last accepted beat can be trusted.

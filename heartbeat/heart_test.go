@@ -36,7 +36,9 @@ type stub struct {
 	mu    sync.Mutex
 	beats []time.Duration
 	left  []time.Duration
-	beat  func(ctx context.Context) error
+	// refusals is how many of the first removals fail.
+	refusals int
+	beat     func(ctx context.Context) error
 }
 
 func (s *stub) Beat(ctx context.Context, instance string, d time.Duration) error {
@@ -54,6 +56,9 @@ func (s *stub) Leave(context.Context, string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left = append(s.left, time.Since(s.began))
+	if len(s.left) <= s.refusals {
+		return errRedis
+	}
 	return nil
 }
 
@@ -339,6 +344,26 @@ var _ = Describe("a heart that has left", func() {
 			g.Expect(b.stub.left).To(Equal(ms(1_000)))
 			g.Expect(b.changes()).To(BeEmpty(), "it is not cut off, it has gone")
 			g.Expect(b.over()).To(BeTrue())
+		})
+	})
+
+	It("tries four times to remove its key", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.refusals = 3
+			g.Expect(b.heart.Leave(b.ctx)).To(Succeed())
+			g.Expect(b.stub.left).To(Equal(ms(0, 100, 300, 700)))
+		})
+		run(func(g Gomega, b *bench) {
+			b.stub.refusals = 9
+			g.Expect(b.heart.Leave(b.ctx)).To(MatchError(errRedis))
+			g.Expect(b.stub.left).To(HaveLen(4))
+		})
+		run(func(g Gomega, b *bench) {
+			b.stub.refusals = 9
+			ctx, cancel := context.WithTimeout(b.ctx, 200*time.Millisecond)
+			defer cancel()
+			g.Expect(b.heart.Leave(ctx)).To(MatchError(errRedis))
+			g.Expect(b.stub.left).To(Equal(ms(0, 100)))
 		})
 	})
 

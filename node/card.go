@@ -14,19 +14,35 @@ func (n *Node) publish(ctx context.Context) {
 	ticks := time.NewTicker(n.cfg.HeartbeatInterval)
 	defer ticks.Stop()
 	for compared := false; ; {
-		card := *n.cfg.Card
-		card.Refused = n.cfg.Results.Stats().Fenced
-		if n.store.Publish(ctx, card, 2*n.cfg.HeartbeatTTL) == nil && !compared {
+		if n.publishOnce(ctx) == nil && !compared {
 			compared = n.compare(ctx) == nil
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-n.left:
-			return // what it wrote now would outlive it
+			return
 		case <-ticks.C:
 		}
 	}
+}
+
+// publishOnce writes the card, unless the node leaves: it would outlive the node.
+func (n *Node) publishOnce(ctx context.Context) error {
+	select {
+	case n.publishing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-n.publishing }()
+	select {
+	case <-n.left:
+		return nil
+	default:
+	}
+	card := *n.cfg.Card
+	card.Refused = n.cfg.Results.Stats().Fenced
+	return n.store.Publish(ctx, card, 2*n.cfg.HeartbeatTTL)
 }
 
 // compare warns of each setting that another node has otherwise.

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -128,6 +129,23 @@ var _ = Describe("a node's card", func() {
 			hub.Fenced()
 			bubble.Sleep(11 * time.Second)
 			g.Expect(refused()).To(Equal(uint64(2)))
+		})
+	})
+
+	It("goes with its node, also while it is being written", func() {
+		bubble.Run(func(g Gomega) {
+			f := nodetest.New(g)
+			defer f.Stop()
+			ctx := context.Background()
+			for seed := range uint64(10) {
+				m := f.Start(carded(nil))
+				bubble.Sleep(10*time.Second - 10*time.Millisecond) // a card is due
+				m.Link.Delay(10*time.Millisecond, 200*time.Millisecond, rand.New(rand.NewPCG(seed, 0)))
+				bubble.Sleep(20 * time.Millisecond)
+				g.Expect(m.Drain()).To(Succeed())
+				bubble.Sleep(time.Second)
+				g.Expect(f.Client.Exists(ctx, "poll:node:"+m.Name, "poll:info:"+m.Name).Val()).To(BeZero())
+			}
 		})
 	})
 

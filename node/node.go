@@ -41,9 +41,14 @@ type Node struct {
 	plan      atomic.Pointer[plan] // nil before the first one
 	failed    chan error
 	left      chan struct{} // closed once the node leaves the fleet
-	leaving   sync.Once
-	running   sync.WaitGroup // the listener and the heart
-	close     sync.Once
+
+	// publishing holds a token while the card is written or removed. It is no mutex, as
+	// the heart's is none.
+	publishing chan struct{}
+
+	leaving sync.Once
+	running sync.WaitGroup // the listener and the heart
+	close   sync.Once
 }
 
 // Start makes a node and lets it work. A Redis that does not answer now is waited
@@ -51,7 +56,7 @@ type Node struct {
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	n := &Node{
-		cfg: cfg, ctx: ctx, cancel: cancel, failed: make(chan error, 1), left: make(chan struct{}),
+		cfg: cfg, ctx: ctx, cancel: cancel, failed: make(chan error, 1), left: make(chan struct{}), publishing: make(chan struct{}, 1),
 		flights: cell.NewSet(), cells: cell.NewSet(),
 	}
 	if cfg.Gauge != nil {
@@ -185,6 +190,11 @@ func (n *Node) leave(ctx context.Context) (done <-chan struct{}) {
 	n.leaving.Do(func() { close(n.left) })
 	go func() {
 		defer close(left)
+		select {
+		case n.publishing <- struct{}{}: // a card on its way would be written after its removal
+			defer func() { <-n.publishing }()
+		case <-ctx.Done():
+		}
 		if err := n.heart.Leave(ctx); err != nil { // its TTL does it then
 			n.cfg.Log.Emit(eventlog.RedisDown{Err: err})
 		}
