@@ -124,11 +124,19 @@ func (c *Client) Poll(ctx context.Context, r Request) (out Outcome) {
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
+	var sends permit
+	if r.Holds != nil {
+		sends.holds, sends.refuse = r.Holds, cancel
+		bounded = sends.traced(bounded)
+	}
 	a, err := c.ask(bounded, r)
 	out = Outcome{OK: true, Class: ClassSuccess, Status: a.status, Bytes: a.bytes, Body: a.body}
 	if err != nil {
 		out.OK = false
 		out.Class, out.Err = classify(ctx, bounded, limit, err)
+		if sends.denied.Load() {
+			out.Class, out.Err = ClassCanceled, ErrLate
+		}
 	}
 	return out
 }

@@ -13,6 +13,8 @@
 //     is told apart: [ClassCanceled] or [ClassTimeout].
 //   - When [Client.Poll] returns after such an end, the connection of an HTTP/1
 //     request is closed and the stream of an HTTP/2 request is reset.
+//   - No request is sent once Request.Holds reports false: of HTTP/1 it is asked by the
+//     write itself, of HTTP/2 when the request has its connection.
 //   - Every request carries Leasehold-Instance and Leasehold-Token; a document's
 //     headers cannot replace them.
 //   - At most [MaxRedirects] redirects are followed, and only to the scheme, host

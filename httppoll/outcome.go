@@ -18,7 +18,7 @@ const (
 	ClassHTTP      = "http_error"    // status, redirect, broken or malformed answer
 	ClassTooLarge  = "too_large"     // the answer is larger than Config.MaxBody
 	ClassAssertion = "assertion"     // the answer lacks what the document expects
-	ClassCanceled  = "canceled"      // the poll's context ended: its lease did, or the node stops
+	ClassCanceled  = "canceled"      // the poll's context or its lease ended, or the node stops
 )
 
 // Request asks for one poll.
@@ -28,6 +28,10 @@ type Request struct {
 	// Instance and Token go out as headers.
 	Instance string
 	Token    lease.Token
+	// Holds, if not nil, is asked right before the request is sent, and each time that
+	// it is sent anew; where it reports false the poll is canceled. It is called from
+	// any goroutine.
+	Holds func() bool
 }
 
 // Outcome says how one poll ended.

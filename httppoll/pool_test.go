@@ -207,6 +207,7 @@ func BenchmarkPoll(b *testing.B) {
 	defer client.Close()
 	r := to(s.URL)
 	r.Session.Expect.BodyContains = "true"
+	r.Holds = func() bool { return true } // as a node's polls do
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

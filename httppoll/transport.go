@@ -56,6 +56,14 @@ type dialer struct {
 }
 
 func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	g, err := d.connect(ctx, network, addr)
+	if err != nil {
+		return nil, err // a nil guard would be a connection
+	}
+	return g, nil
+}
+
+func (d *dialer) connect(ctx context.Context, network, addr string) (*guard, error) {
 	conn, err := d.net.DialContext(ctx, network, addr)
 	if d, ok := errors.AsType[*denied](err); ok {
 		return nil, &dialError{class: ClassDenied, err: d}
@@ -63,11 +71,11 @@ func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	if err != nil {
 		return nil, &dialError{class: dialClass(err), err: err}
 	}
-	return conn, nil
+	return &guard{Conn: conn}, nil
 }
 
 func (d *dialer) dialTLS(ctx context.Context, network, addr string) (net.Conn, error) {
-	raw, err := d.dial(ctx, network, addr)
+	raw, err := d.connect(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +93,7 @@ func (d *dialer) dialTLS(ctx context.Context, network, addr string) (net.Conn, e
 		_ = raw.Close()
 		return nil, &dialError{class: ClassTLS, err: err}
 	}
+	raw.shared = conn.ConnectionState().NegotiatedProtocol == "h2"
 	return conn, nil
 }
 

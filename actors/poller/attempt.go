@@ -124,7 +124,7 @@ func (a attempt) poll(ctx context.Context, late time.Duration) (o Outcome) {
 	defer a.cell.Work(end)() // no sooner: until Redis has begun, another's may be in flight
 	a.deps.Flights.Add(a.cell)
 	defer a.deps.Flights.Remove(a.cell)
-	return a.deps.Poll(ctx, Job{Session: *a.session, Grant: a.grant(), Attempt: a.name, Delay: late})
+	return a.deps.Poll(ctx, Job{Session: *a.session, Grant: a.grant(), Attempt: a.name, Delay: late, Holds: a.cell.Holds})
 }
 
 // result computes when the session is due again.

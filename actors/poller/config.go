@@ -24,6 +24,9 @@ type Job struct {
 	// Delay is how late it begins after the slot that it serves; below zero where that
 	// is not known.
 	Delay time.Duration
+	// Holds reports whether the lease does, from any goroutine: to be asked right before
+	// anything is sent.
+	Holds func() bool
 }
 
 // Outcome is what a poll brought.

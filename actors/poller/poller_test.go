@@ -11,6 +11,7 @@ import (
 	"leasehold/actors/poller"
 	"leasehold/internal/bubble"
 	"leasehold/lease"
+	"leasehold/lease/cell"
 	"leasehold/session"
 )
 
@@ -24,8 +25,12 @@ var _ = Describe("a poller", func() {
 			g.Expect(b.at(b.stub.see().polls)).To(Equal(seconds(3)))
 			g.Expect(b.stub.see().jobs[0].Grant).To(Equal(lease.Grant{Session: "s", Holder: "n1", Token: 7}))
 			g.Expect(b.stub.see().jobs[0].Session).To(Equal(*doc()))
+			holds := b.stub.see().jobs[0].Holds
+			g.Expect(holds()).To(BeTrue())
 			g.Expect(b.stub.see().slots[0].Interval).To(Equal(interval))
 			g.Expect(b.stub.see().slots[0].Bound).To(BeNumerically(">", 5*time.Second), "the poll's own timeout comes first")
+			b.cell.Kill(cell.ErrExpired)
+			g.Expect(holds()).To(BeFalse())
 		})
 	})
 

@@ -225,7 +225,9 @@ func (n nodeSpec) pollFunc(polls *httppoll.Client, traces *tracing.Tracer) polle
 			n.log.Emit(eventlog.PollLogged{Session: job.Session.ID, Version: int64(job.Grant.Token)})
 			return poller.Outcome{OK: true, Class: poller.Success}
 		}
-		request := httppoll.Request{Session: job.Session, Instance: job.Grant.Holder, Token: job.Grant.Token}
+		request := httppoll.Request{
+			Session: job.Session, Instance: job.Grant.Holder, Token: job.Grant.Token, Holds: job.Holds,
+		}
 		ctx, span := traces.Start(ctx, tracing.Poll{Request: request, Attempt: job.Attempt, Delay: job.Delay})
 		o := polls.Poll(ctx, request)
 		span.End(o)

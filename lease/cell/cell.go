@@ -95,13 +95,24 @@ func (c *Cell) trusted() (until time.Time, alive bool) {
 	return c.until, c.alive()
 }
 
-// Usable reports whether a new poll may start now. A cell whose deadline passed on the
-// wall clock ends by this: should that clock go back, nobody would hear that it is usable
-// again.
+// Usable reports whether a new poll may start now.
 func (c *Cell) Usable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
+	return c.holds(time.Now()) && !c.suspended
+}
+
+// Holds reports whether a poll that has started may go on now. It knows before the
+// contexts do, which wait for a timer.
+func (c *Cell) Holds() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.holds(time.Now())
+}
+
+// holds needs the lock. A cell whose deadline passed on the wall clock ends by this: should
+// that clock go back, nobody would hear that it is usable again.
+func (c *Cell) holds(now time.Time) bool {
 	if !c.alive() || !now.Before(c.until) {
 		return false
 	}
@@ -109,7 +120,7 @@ func (c *Cell) Usable() bool {
 		c.finish(ErrExpired, now)
 		return false
 	}
-	return !c.suspended
+	return true
 }
 
 // Extend moves the deadline to until, never back, and ends a suspension. It
@@ -119,11 +130,7 @@ func (c *Cell) Extend(until time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	if !c.alive() || !now.Before(c.until) {
-		return false
-	}
-	if c.slept(now) {
-		c.finish(ErrExpired, now)
+	if !c.holds(now) {
 		return false
 	}
 	if until.After(c.until) {

@@ -129,6 +129,7 @@ var _ = Describe("a lease cell", func() {
 			bubble.Sleep(time.Second)
 			g.Expect(c.Extend(time.Now().Add(time.Hour))).To(BeFalse())
 			g.Expect(c.Usable()).To(BeFalse())
+			g.Expect(c.Holds()).To(BeFalse())
 
 			c = until(time.Hour)
 			c.Kill(errRefused)
@@ -141,6 +142,7 @@ var _ = Describe("a lease cell", func() {
 	It("refuses an extension at the deadline although the timer has not rung yet", func() {
 		bubble.Run(func(g Gomega) {
 			c := until(0)
+			g.Expect(c.Holds()).To(BeFalse())
 			g.Expect(c.Extend(time.Now().Add(time.Hour))).To(BeFalse())
 		})
 	})
@@ -163,6 +165,7 @@ var _ = Describe("a lease cell", func() {
 			g.Expect(c.Suspend()).To(BeTrue(), "it was in use before")
 			g.Expect(c.Suspend()).To(BeFalse())
 			g.Expect(c.Usable()).To(BeFalse())
+			g.Expect(c.Holds()).To(BeTrue(), "what has begun may go on")
 			g.Expect(c.Context().Err()).NotTo(HaveOccurred())
 			g.Expect(c.Extend(time.Now().Add(28 * time.Second))).To(BeTrue())
 			g.Expect(c.Usable()).To(BeTrue())
