@@ -23,15 +23,7 @@ func trust() []mutant {
 	return []mutant{
 		{name: "the cell has no deadline", edits: []edit{
 			{cell, "	c.finish(ErrExpired, time.Now())\n}", "}"},
-			{cell, `	now := time.Now()
-	if !c.alive() || !now.Before(c.until) {
-		return false
-	}
-	if c.slept(now) {
-		c.finish(ErrExpired, now)
-		return false
-	}
-	return !c.suspended`, "	return c.alive() && !c.suspended"},
+			{cell, "	return c.holds(time.Now()) && !c.suspended", "	return c.alive() && !c.suspended"},
 		}},
 		{name: "trust has no margin", edits: []edit{
 			{renew, "			t.cell.Extend(sent.Add(renewals[i].TTL - margin))", "			t.cell.Extend(sent.Add(renewals[i].TTL))"},
