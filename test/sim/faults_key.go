@@ -48,7 +48,7 @@ func keyKinds() []kind {
 		}},
 		{"events forged", 1, many, func(w *world, f Fault) (string, func()) {
 			name := []string{"expired", "del", "set", "nonsense"}[f.Which%4]
-			keys := some(w.keys(leases), f)
+			keys := slices.Concat(some(w.keys(leases), f), some(w.keys(heartbeats), f), some(w.keys("session:"), f))
 			for _, key := range append(keys, "poll:lease:", "session:", "session:nobody's", leases+strings.Repeat("x", 600)) {
 				w.fleet.Events.Forge(0, key, name)
 			}

@@ -11,19 +11,19 @@ import (
 // linkKinds are troubles between one node and Redis. A link is in one state, so the
 // end of one trouble ends what another has put on top of it.
 func linkKinds() []kind {
-	heal := func(m *nodetest.Member) { m.Link.Heal() }
+	heal := func(_ *world, m *nodetest.Member) { m.Link.Heal() }
 	return []kind{
 		onLink("link cut", 2, nil, func(m *nodetest.Member, _ Fault) { m.Link.Cut() }, heal),
 		onLink("link half open", 2, nil, func(m *nodetest.Member, _ Fault) { m.Link.Freeze() }, heal),
 		onLink("link deaf", 2, nil, func(m *nodetest.Member, _ Fault) { m.Link.Deafen() }, heal),
 		onLink("link mute", 2, nil, func(m *nodetest.Member, _ Fault) { m.Link.Mute() }, heal),
-		onLink("link slow", 2, slowness, slow, func(m *nodetest.Member) { m.Link.Delay(0, 0, nil) }),
+		onLink("link slow", 2, slowness, func(m *nodetest.Member, f Fault) { slow(m, f.By, f.Which) }, (*world).usualPace),
 		onLink("subscription deaf", 2, nil, func(m *nodetest.Member, _ Fault) { m.Link.DeafSubscription() }, nil),
 		onLink("connections killed", 1, handful, func(m *nodetest.Member, f Fault) {
 			m.Link.KillConnections(f.Count, rand.New(rand.NewPCG(uint64(f.Which), 1)))
 		}, nil),
 		onLink("replies lost", 2, handful, func(m *nodetest.Member, f Fault) { m.Link.LoseReplies(f.Count) },
-			func(m *nodetest.Member) { m.Link.LoseReplies(0) }),
+			func(_ *world, m *nodetest.Member) { m.Link.LoseReplies(0) }),
 	}
 }
 
@@ -35,13 +35,22 @@ func slowness(rnd *rand.Rand, t Timings, f *Fault) {
 	f.By = (Span(time.Millisecond) + Span(u*u*u*1.5*float64(t.Timeout))).round()
 }
 
-func slow(m *nodetest.Member, f Fault) {
-	m.Link.Delay(f.By.D(), f.By.D()/2, rand.New(rand.NewPCG(uint64(f.Which), 2)))
+func slow(m *nodetest.Member, by Span, seed uint32) {
+	m.Link.Delay(by.D(), by.D()/2, rand.New(rand.NewPCG(uint64(seed), 2)))
+}
+
+// usualPace gives a link the latency that all have in this world.
+func (w *world) usualPace(m *nodetest.Member) {
+	if by := w.scenario.Timings.Latency; by > 0 {
+		slow(m, by, uint32(len(w.fleet.Members())))
+		return
+	}
+	m.Link.Delay(0, 0, nil)
 }
 
 func onLink(
 	name string, weight int, draw func(*rand.Rand, Timings, *Fault),
-	do func(m *nodetest.Member, f Fault), undo func(m *nodetest.Member),
+	do func(m *nodetest.Member, f Fault), undo func(w *world, m *nodetest.Member),
 ) kind {
 	return kind{name, weight, draw, func(w *world, f Fault) (string, func()) {
 		m := w.node(f)
@@ -52,7 +61,7 @@ func onLink(
 		if undo == nil {
 			return m.Name, nil
 		}
-		return m.Name, func() { undo(m) }
+		return m.Name, func() { undo(w, m) }
 	}}
 }
 

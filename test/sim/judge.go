@@ -78,6 +78,7 @@ const (
 type settings struct {
 	ttl, margin time.Duration
 	longest     time.Duration // of the documents' intervals
+	timeout     time.Duration // of a command
 }
 
 // marginOf is the part of a TTL in which no node may trust its lease any more.

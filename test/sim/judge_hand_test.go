@@ -46,7 +46,7 @@ func newHand(t *testing.T) *hand {
 		clock: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), node: peer(""), engine: peer(nodetest.OwnClient), lua: peer(""),
 		frozen: map[string][]stand{}, tasks: map[string]bool{},
 	}
-	set := settings{ttl: handTTL, margin: handMargin, longest: 10 * time.Second}
+	set := settings{ttl: handTTL, margin: handMargin, longest: 10 * time.Second, timeout: time.Second}
 	h.judge = newJudge(set, h, func() time.Time { return h.clock }, func(p *server.Peer) bool { return p == h.lua })
 	for _, name := range []string{"acquire", "renew", "release", "begin", "finish", "ask"} {
 		h.send("SCRIPT", "LOAD", "-- "+name+" does something\n")
@@ -122,6 +122,12 @@ func (h *hand) renew(id, holder string, token int64) { h.renewBusy(id, holder, t
 func (h *hand) renewBusy(id, holder string, token int64, left time.Duration) {
 	h.run("renew", id, "0", holder, text(token), ms(handTTL), "", ms(left))
 	h.inner("PEXPIRE", leaseKey(id), ms(handTTL))
+}
+
+// refuse lets Redis refuse a renewal.
+func (h *hand) refuse(id, holder string, token int64) {
+	h.run("renew", id, "0", holder, text(token), ms(handTTL), "", "0")
+	h.denied("PEXPIRE")
 }
 
 func (h *hand) release(id, holder string, token int64) {

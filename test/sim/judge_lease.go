@@ -120,6 +120,7 @@ func (j *judge) renewed(l *ledger, key, ttl string) {
 		}
 	}
 	g.extended, g.ttl, g.ended = now, millis(ttl), time.Time{}
+	l.denied = denial{}
 	j.saw(l, "renewed for", g.holder, g.token)
 }
 

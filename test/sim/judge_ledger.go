@@ -26,6 +26,7 @@ type ledger struct {
 	polls  []*nodetest.Poll // begun since the last watch began
 	// receipts are those of the polls that were in flight since the last watch began.
 	receipts []*receipt
+	denied   denial    // its last renewal, if Redis refused that
 	meddle   time.Time // when its keys were last changed by something else than nodes
 	erased   time.Time // when its state was
 	// rewound is when Redis last lost writes of it that it had acknowledged.

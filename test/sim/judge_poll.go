@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"leasehold/internal/nodetest"
@@ -23,6 +24,7 @@ func (j *judge) Began(p *nodetest.Poll) {
 	} else {
 		j.trusted(l, p, g)
 	}
+	j.renewable(l, p)
 	l.flying = append(l.flying, &flight{p, g})
 	l.polls = append(l.polls, p)
 	l.receipts = append(l.receipts, &receipt{poll: p, at: l.start.at})
@@ -45,6 +47,42 @@ func (j *judge) trusted(l *ledger, p *nodetest.Poll, g *grant) {
 	if !begun && (g != l.current() || !g.ended.IsZero()) {
 		j.doubt(l, j.byData(l, g.extended), "fail closed", "%s polls with token %d, but %s has the lease (token %d)",
 			p.Instance, p.Token, l.current().holder, l.current().token)
+	}
+}
+
+// denial is a renewal that Redis refused.
+type denial struct {
+	caller
+
+	at time.Time
+}
+
+// denied books that Redis refuses a command of a script. A renewal with it does nothing for
+// any of its leases.
+func (j *judge) denied(cmd string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if cmd != "PEXPIRE" || j.running.name != "renew" {
+		return
+	}
+	for i := 0; i < len(j.running.keys); i += 2 {
+		if n := j.parse(j.running.keys[i]); n.of != nil {
+			n.of.denied = denial{j.running.caller(i / 2), j.now()}
+		}
+	}
+}
+
+// renewable checks that no poll starts under a lease whose last renewal was refused, once
+// its holder has heard of that or given up waiting.
+func (j *judge) renewable(l *ledger, p *nodetest.Poll) {
+	d := l.denied
+	if d.holder != p.Instance || d.token != strconv.FormatInt(int64(p.Token), 10) {
+		return
+	}
+	if known := d.at.Add(j.set.timeout); p.Start.After(known) {
+		j.doubt(l, func() (string, bool) {
+			return "a process stood still", j.stood(p.Instance, known, p.Start)
+		}, "fail closed", "%s polls %s after Redis refused to renew its lease", p.Instance, p.Start.Sub(d.at))
 	}
 }
 

@@ -137,6 +137,39 @@ func TestHistories(t *testing.T) {
 			h.pass(handTTL - handMargin + 1)
 			h.end(p)
 		}},
+		"a poll soon after its renewal was refused": {"", func(h *hand) {
+			h.refuse("s", "a", 100)
+			h.pass(time.Second)
+			h.begin("s", "a", 100, 1)
+			h.poll("s", "a", 100)
+		}},
+		"a poll long after its renewal was refused": {"fail closed", func(h *hand) {
+			h.refuse("s", "a", 100)
+			h.pass(time.Second + 1)
+			h.begin("s", "a", 100, 1)
+			h.poll("s", "a", 100)
+		}},
+		"a poll long after its renewal was refused, of a process that stood still": {"", func(h *hand) {
+			h.refuse("s", "a", 100)
+			h.pass(time.Second)
+			h.begin("s", "a", 100, 1)
+			h.freeze("a")
+			h.pass(time.Second)
+			h.poll("s", "a", 100)
+		}},
+		"a poll after its renewal was refused, and then accepted": {"", func(h *hand) {
+			h.refuse("s", "a", 100)
+			h.pass(2 * time.Second)
+			h.renew("s", "a", 100)
+			h.begin("s", "a", 100, 1)
+			h.poll("s", "a", 100)
+		}},
+		"a poll after another's renewal was refused": {"", func(h *hand) {
+			h.refuse("s", "b", 99)
+			h.pass(2 * time.Second)
+			h.begin("s", "a", 100, 1)
+			h.poll("s", "a", 100)
+		}},
 		"a poll with a token that was never given": {"fail closed", func(h *hand) {
 			h.begin("s", "a", 100, 1)
 			h.start("s", 99)

@@ -21,9 +21,10 @@ type bailiff struct {
 func newReferee(w *world) referee {
 	b := &bailiff{w: w}
 	t := w.scenario.Timings
-	set := settings{ttl: t.LeaseTTL.D(), margin: t.Margin.D(), longest: t.Longest.D()}
+	set := settings{ttl: t.LeaseTTL.D(), margin: t.Margin.D(), longest: t.Longest.D(), timeout: t.Timeout.D()}
 	b.judge = newJudge(set, b, time.Now, w.fleet.Mini.InScript)
 	w.fleet.Hook(b.command)
+	w.refused = b.denied
 	w.fleet.Mini.OnReplace(b.replaced)
 	w.fleet.Target.Observe(b.judge)
 	return b
@@ -92,7 +93,8 @@ func (b *bailiff) calm() {
 }
 
 // slowReply is how long an answer may have taken since the last calm.
-func (b *bailiff) slowReply() (most time.Duration) {
+func (b *bailiff) slowReply() time.Duration {
+	most := 3 * b.w.scenario.Timings.Latency.D() // there and back, with jitter
 	for _, a := range b.w.applied[b.settled:] {
 		if a.Kind == "link slow" {
 			most = max(most, 2*a.By.D())

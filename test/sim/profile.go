@@ -49,6 +49,10 @@ func drawTimings(rnd *rand.Rand, profile string) Timings {
 	case 1:
 		t.HeartbeatTTL, t.HeartbeatInterval = t.HeartbeatTTL/2, t.HeartbeatInterval/2
 	}
+	if rnd.IntN(4) == 0 { // what hits a fleet then, hits it between two steps
+		u := rnd.Float64()
+		t.Latency = Span(200*time.Microsecond) + Span(u*u*float64(30*time.Millisecond))
+	}
 	slack := t.LeaseTTL - t.RenewInterval - t.Margin
 	t.Timeout = min(Span(2*time.Second), t.LeaseTTL/4, t.HeartbeatTTL/4, slack/2)
 	return t

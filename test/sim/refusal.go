@@ -29,7 +29,7 @@ var (
 		"HELLO", "CLIENT", "SELECT", "SCRIPT",
 	}
 	// mayBeDenied are those that users of a server may not be allowed.
-	mayBeDenied = []string{"EVALSHA", "SET", "SCAN", "MGET", "CONFIG", "INFO", "PUBLISH", "SUBSCRIBE", "DEL", "EXISTS", "PTTL", "GETRANGE"}
+	mayBeDenied = []string{"EVALSHA", "SET", "SCAN", "MGET", "CONFIG", "INFO", "PUBLISH", "SUBSCRIBE", "DEL", "EXISTS", "PTTL", "GETRANGE", "PEXPIRE"}
 )
 
 func in(lists ...[]string) func(string) bool {
@@ -104,6 +104,9 @@ func (w *world) refuses(c *server.Peer, cmd string, _ ...string) bool {
 		w.wrote = false
 	}
 	if refused(cmd) {
+		if w.refused != nil {
+			w.refused(cmd)
+		}
 		c.WriteError(r.text)
 		return true
 	}

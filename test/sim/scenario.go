@@ -32,6 +32,9 @@ type Timings struct {
 	// Canary is the pace of the listener's proof of life, Sweep of the server's
 	// search for keys that were changed unseen.
 	Canary, Sweep Span
+	// Latency is how long each byte takes to Redis and back, up to its half more, in some
+	// fleets. Where it is zero, sending, effect and answer are one step.
+	Latency Span `json:"Latency,omitzero"`
 }
 
 // Fault is one trouble. Whatever it hits is Which modulo how many there are when

@@ -37,6 +37,8 @@ type world struct {
 
 	refusing atomic.Pointer[refusal] // what the server refuses now
 	wrote    bool                    // the script that runs; the server's alone
+	// refused hears of each command of a node that is refused.
+	refused func(cmd string)
 }
 
 // reachable reports whether no fault since a moment may have kept nodes from Redis, or
@@ -109,6 +111,7 @@ func (w *world) config(c *node.Config) {
 
 func (w *world) join() *nodetest.Member {
 	m := w.fleet.Start(w.config)
+	w.usualPace(m)
 	w.nodes = append(w.nodes, m)
 	return m
 }

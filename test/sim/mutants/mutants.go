@@ -31,6 +31,9 @@ func trust() []mutant {
 		{name: "a refused renewal counts as one", edits: []edit{
 			{renew, "			t.cell.Kill(lossOf(v))", "			t.cell.Extend(sent.Add(renewals[i].TTL - margin))"},
 		}},
+		{name: "a lease that was not renewed is polled on", edits: []edit{
+			{cell, "	return c.holds(time.Now()) && !c.suspended", "	return c.holds(time.Now())"},
+		}},
 		{name: "a lease is released while its poll goes on", edits: []edit{
 			{"actors/leaseholder/actor.go", "		c.Send(h.poller, &poller.Stop{})\n", `		c.Send(h.poller, &poller.Stop{})
 		c.Send(h.deps.Renewer, &renewer.Release{
@@ -101,6 +104,12 @@ func decisions() []mutant {
 	return []mutant{
 		{name: "a holder believes that its lease went", edits: []edit{
 			{dir + "claims.go", "m.out.tells = append(m.out.tells, tell{id: c.id, message: &leaseholder.Verify{}})", "m.release(c, leaseholder.Rebalance)"},
+		}},
+		{name: "a node is believed to be gone because an event says so", edits: []edit{
+			{
+				dir + "view.go", "instance]; known {\n		m.out.check = append(m.out.check, instance)",
+				"instance]; known {\n		m.onMember(lease.Member{Instance: instance}, time.Now())",
+			},
 		}},
 		{name: "nothing is ever scanned again", edits: []edit{
 			{dir + "actor.go", "	m := a.machine\n	a.round++", "	m := a.machine\n	a.round++\n	if a.round > 0 {\n		return\n	}"},
