@@ -23,7 +23,7 @@ func recorder(t *testing.T) *history.Recorder {
 }
 
 // legal ends the nodes and judges all that passed on their wires.
-func (f *fleet) legal(r *history.Recorder, wires []*wiretest.Wire, need int) {
+func (f *fleet) legal(r *history.Recorder, wires []*wiretest.Wire, need int) *history.Report {
 	f.t.Helper()
 	for _, n := range f.nodes {
 		n.kill()
@@ -43,6 +43,7 @@ func (f *fleet) legal(r *history.Recorder, wires []*wiretest.Wire, need int) {
 	if report.Operations < need {
 		f.t.Errorf("not enough evidence: %d operations of %d", report.Operations, need)
 	}
+	return report
 }
 
 // What every node asked of every lease, and what Redis answered, is what one lease with

@@ -193,9 +193,10 @@ const restLimit = 40 * time.Second
 func (s *storm) rest() []*node {
 	s.f.t.Helper()
 	nodes := s.calm()
-	from := time.Now()
+	calmed, from := s.f.target.Now(), time.Now()
 	s.f.settled(restLimit, nodes...)
 	s.f.t.Logf("shared evenly after %s", (time.Since(from) - time.Second).Round(10*time.Millisecond))
+	s.f.revived(s.f.known(), calmed, s.f.recovered())
 	return nodes
 }
 
