@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -146,6 +147,34 @@ var _ = Describe("many documents at once", func() {
 			bubble.Sleep(2 * time.Second)
 			g.Expect(f.Mini.Keys()).NotTo(ContainElement(HavePrefix("poll:state:")))
 			g.Expect(f.Owners()).To(BeEmpty())
+			g.Expect(f.Target.Overlaps()).To(BeEmpty())
+		})
+	})
+})
+
+var _ = Describe("documents that are deleted and written again at once", func() {
+	It("are polled soon, by whoever has them", func() {
+		bubble.Run(func(g Gomega) {
+			f := nodetest.New(g)
+			defer f.Stop()
+			f.PutMany(30, 2*time.Second)
+			rnd := rand.New(rand.NewPCG(1, 2))
+			for seed := range uint64(3) {
+				m := f.Start()
+				m.Link.Delay(time.Duration(1+rnd.IntN(20))*time.Millisecond, 3*time.Millisecond, rand.New(rand.NewPCG(seed, 3)))
+			}
+			bubble.Sleep(time.Minute)
+			for range 20 {
+				for i := range 30 {
+					f.Remove(fmt.Sprintf("s%d", i))
+				}
+				bubble.Sleep(time.Duration(rnd.IntN(40)) * time.Millisecond)
+				f.PutMany(30, 2*time.Second)
+				bubble.Sleep(5 * time.Second)
+				at := time.Now()
+				bubble.Sleep(5 * time.Second)
+				g.Expect(f.Target.Since(at)).To(HaveLen(30))
+			}
 			g.Expect(f.Target.Overlaps()).To(BeEmpty())
 		})
 	})

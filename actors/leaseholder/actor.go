@@ -36,6 +36,7 @@ type holderActor struct {
 	began  time.Time
 	poller *actor.PID
 	unsure error // why it is not known what became of the release
+	taken  bool  // the lease was lost to another
 	ended  bool
 }
 
@@ -159,7 +160,7 @@ func (h *holderActor) end(c actor.Context, released bool) {
 		c.Send(h.deps.Renewer, &renewer.Untrack{Grant: h.cell.Grant()})
 	}
 	c.Request(c.Parent(), &Ended{
-		Grant: h.cell.Grant(), Released: released, Err: h.unsure, Trusted: h.cell.TrustedUntil(),
+		Grant: h.cell.Grant(), Released: released, Err: h.unsure, Trusted: h.cell.TrustEnded(), Taken: h.taken,
 		Reason: h.machine.reason, Fault: h.machine.fault, RetryIn: h.machine.retryIn,
 	})
 }
@@ -189,6 +190,7 @@ func (h *holderActor) noteLoss(cause error) {
 	lost := eventlog.LeaseLost{Session: g.Session, Version: int64(g.Token), Reason: cause.Error(), Held: h.held()}
 	if loss, ok := errors.AsType[*lease.LostError](cause); ok {
 		lost.Reason, lost.Holder = loss.Reason, loss.Holder
+		h.taken = loss.Holder != "" && loss.Holder != g.Holder
 	}
 	h.deps.Log.Emit(lost)
 }

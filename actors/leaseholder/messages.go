@@ -65,8 +65,10 @@ type Ended struct {
 	Reason   Reason
 	// Err says why it is not known whether Redis carried the release out.
 	Err error
-	// Trusted is the deadline that the trust in the lease had in the end.
+	// Trusted is when the trust in the lease ended, or would have.
 	Trusted time.Time
+	// Taken is set when the lease was lost to another.
+	Taken bool
 	// Fault is set when the poller failed rather than a poll.
 	Fault bool
 	// RetryIn is when the fleet retries a session that was released on a failure.

@@ -11,7 +11,7 @@ import (
 func (m *machine) onEnded(id uint64, r *leaseholder.Ended) {
 	if c, ok := m.children[id]; ok {
 		c.ended, c.released, c.retryIn, c.trusted = true, r.Released, r.RetryIn, r.Trusted
-		c.fault, c.unheard = r.Fault, r.Err != nil
+		c.fault, c.unheard, c.taken = r.Fault, r.Err != nil, r.Taken
 		c.failure = r.Reason == leaseholder.Failure && !r.Fault
 		c.forgot = r.Released && r.Reason == leaseholder.Deleted
 	}
@@ -82,7 +82,7 @@ func (m *machine) afterEnd(c *child, e *entry, now time.Time) {
 	case c.released && c.failure:
 		// The others first; whoever comes waits for the retry, which Redis keeps. Somebody
 		// has to have a task, which may be asked for.
-		e.ours, e.freedAt = false, now
+		e.ours, e.freedAt, e.givenUpAt = false, now, now
 		e.notBefore = now.Add(c.retryIn)
 		if e.session.Task() {
 			e.notBefore = now.Add(min(c.retryIn, standBack))
@@ -93,7 +93,7 @@ func (m *machine) afterEnd(c *child, e *entry, now time.Time) {
 		m.wake(c.session, e, e.notBefore, byFallback)
 	case c.released && !c.fault:
 		e.failures = 0
-		e.ours, e.freedAt = false, now
+		e.ours, e.freedAt, e.givenUpAt = false, now, now
 		if e.mine {
 			m.consider(c.session, e, byEvent, now)
 			return

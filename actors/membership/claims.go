@@ -114,6 +114,9 @@ func (m *machine) onLeaseFreed(freed redisevents.LeaseFreed, now time.Time) {
 		a.freed = true
 	}
 	e.orphan = false
+	if freed.Cause == redisevents.Deleted {
+		e.givenUpAt = now
+	}
 	if freed.Cause == redisevents.Expired {
 		m.onRanOut(id, e, now)
 	} else {
@@ -172,7 +175,7 @@ func (m *machine) takeTurn(id string, e *entry, rank int, now time.Time) {
 
 // onOutcomes takes in the answers to claims that were sent at sent.
 func (m *machine) onOutcomes(outcomes []lease.Outcome, sent, now time.Time) {
-	m.noteServer(outcomes, now)
+	m.noteServer(outcomes, sent, now)
 	room := false
 	for _, o := range outcomes {
 		a, asked := m.asking[o.Session]
@@ -269,6 +272,7 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 	unsure := o.Fresh || o.Already && o.Server == "" || !sent.After(m.forgotAt)
 	if unsure && m.forgotten(e, sent, now) {
 		heldOff = m.ttl(e) // a poll of who had it may still be in flight
+		e.keptUntil = later(e.keptUntil, now.Add(heldOff))
 	}
 	aloneFrom := now.Add(m.ttl(e))
 	if o.Fresh && m.isNew(e, now) || e.stillOurs(now) {
@@ -303,11 +307,19 @@ func (m *machine) letPass(e *entry, failing bool, now time.Time) {
 // no counter of it or is another than was known then, is one that another had before
 // Redis forgot it, and that this node has not held off since.
 func (m *machine) forgotten(e *entry, sent, now time.Time) bool {
-	if m.isNew(e, now) || e.stillOurs(now) {
+	if m.isNew(e, now) || e.stillOurs(now) || m.rewritten(e, now) {
 		return false
 	}
 	heldOff := m.forgotAt.After(e.ledAt) && !sent.Before(m.holdEnds(e))
 	return !heldOff
+}
+
+// rewritten reports whether a session's document was written, and its lease given up, just
+// now: it may have had no document for a moment, for which its holder had the state deleted.
+// Then nothing was lost.
+func (m *machine) rewritten(e *entry, now time.Time) bool {
+	at := e.givenUpAt
+	return now.Before(at.Add(handover)) && now.Before(e.touchedAt.Add(handover)) && m.forgotAt.Before(at)
 }
 
 // isNew reports whether nobody has had a session yet. Nodes do not look at all leases,
@@ -426,10 +438,11 @@ func (m *machine) onStatus(s lease.Status, e *entry, now time.Time) {
 	case s.Err != nil:
 		// The next look may have an answer.
 	case s.Holder == m.set.Instance:
-		// A claim without an answer took it, or a leaseholder lost trust in it. Nobody
-		// else can have it, whoever should.
+		// A claim without an answer took it, or a leaseholder lost trust in it. Or Redis
+		// went back to a lease that was given up since, and may have forgotten who had it
+		// then, as it may have before that claim.
 		e.free()
-		if !e.doubtful(now) { // Redis may have forgotten who had it before that claim
+		if e.ours && !e.doubtful(now) {
 			e.own(now)
 		}
 		e.doubtUntil = now.Add(max(s.Remaining, m.ttl(e)))

@@ -104,6 +104,14 @@ const (
 	// one before: a claim ends that, and is answered first.
 	echo = time.Second
 
+	// handover is how long after a lease was given up the next claim of its session comes
+	// at the latest: the turns of all who rank.
+	handover = 2 * time.Second
+
+	// outlived is how long a session must not have been one to poll for nobody to poll it,
+	// whatever its last owner was cut off from. Redis keeps its state for a week.
+	outlived = 24 * time.Hour
+
 	// touchAfter is how long after its deadline a key is sure to be gone.
 	touchAfter = time.Millisecond
 

@@ -173,6 +173,9 @@ func (m *machine) onValid(s *session.Session, read, now time.Time) bool {
 	m.log(eventlog.SessionChanged{Session: s.ID})
 	if was.Pollable() != s.Pollable() {
 		m.stale = true
+		if s.Pollable() && now.Sub(e.since) > outlived {
+			e.ledAt = time.Time{}
+		}
 		e.since = now
 	}
 	m.adapt(e, now)

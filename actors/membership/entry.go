@@ -10,10 +10,11 @@ import (
 
 // entry is what this node knows of one session.
 type entry struct {
-	session *session.Session
-	name    planner.Name
-	read    time.Time // when its document was read that counts
-	since   time.Time // when it was first known as one to poll
+	session   *session.Session
+	name      planner.Name
+	read      time.Time // when its document was read that counts
+	since     time.Time // when it was first known as one to poll
+	touchedAt time.Time // when it was last heard that its document was written, or went
 
 	// owner is who should have the session by the plan, since ownedAt; mine says that
 	// it is this node.
@@ -30,6 +31,7 @@ type entry struct {
 	holder    string
 	heldUntil time.Time
 	freedAt   time.Time // when an event said that it went
+	givenUpAt time.Time // when its holder deleted it, until another has it
 	foreign   bool      // a key of the session has a foreign type
 	// orphan says that the lease that ran out last may have been of a node that went, until
 	// somebody has it.
@@ -59,7 +61,7 @@ type entry struct {
 }
 
 func newEntry(s *session.Session, read time.Time) *entry {
-	return &entry{session: s, name: planner.NewName(s.ID), read: read, since: read}
+	return &entry{session: s, name: planner.NewName(s.ID), read: read, since: read, touchedAt: read}
 }
 
 // ask is an acquire in flight. It belongs to the session's ID, not to its entry:
@@ -73,7 +75,9 @@ type ask struct {
 }
 
 // own books that this node has the lease.
-func (e *entry) own(now time.Time) { e.ours, e.oursUntil, e.ledAt = true, time.Time{}, now }
+func (e *entry) own(now time.Time) {
+	e.ours, e.oursUntil, e.ledAt, e.givenUpAt = true, time.Time{}, now, time.Time{}
+}
 
 // lose books that this node lost the lease, which somebody had at led for all that is
 // known. The session counts as its own until then.
@@ -98,7 +102,7 @@ func (e *entry) free() {
 // heldBy books another holder. It returns when a new attempt makes sense; zero
 // when none is known.
 func (e *entry) heldBy(holder string, remaining, ttl time.Duration, now time.Time) time.Time {
-	e.ours, e.holder, e.freedAt, e.ledAt = false, holder, time.Time{}, now
+	e.ours, e.holder, e.freedAt, e.givenUpAt, e.ledAt = false, holder, time.Time{}, time.Time{}, now
 	if remaining != lease.NoExpiry {
 		e.unbounded, e.unboundedSince = "", time.Time{}
 		e.heldUntil = now.Add(remaining)
@@ -135,6 +139,7 @@ type child struct {
 	// ended is set when it reported its end, released if the lease was given back.
 	ended, released bool
 	unheard         bool // the release had no answer
+	taken           bool // another had the lease
 	forgot          bool // its state went with it
 	failure         bool // it was released after a failed poll
 	fault           bool // its poller failed
@@ -147,9 +152,12 @@ type child struct {
 
 // oursUntil is how long a session whose lease was lost counts as its node's own: for a
 // margin after the lease was last this node's for sure. A process that was frozen hears
-// late of the end. Zero where a poll of the holder before may be in flight, or nothing
-// is known.
+// late of the end. Zero where a poll of the holder before may be in flight, another had
+// the lease or may have got it since, or nothing is known.
 func (c *child) oursUntil(now time.Time, margin time.Duration) time.Time {
+	if c.taken || c.released {
+		return time.Time{}
+	}
 	end := c.trusted
 	if end.After(now) {
 		end = now

@@ -26,9 +26,17 @@ func (m *machine) onEvent(event redisevents.Event, now time.Time) {
 	case redisevents.NodeMarked:
 		m.onNodeMarked(e.Instance)
 	case redisevents.SessionTouched:
-		m.out.fetch = append(m.out.fetch, e.ID)
+		m.onTouched(e.ID, now)
 	case redisevents.Gap:
 		m.onGap(e, now)
+	}
+}
+
+// onTouched answers the hint that a document was written, or went.
+func (m *machine) onTouched(id string, now time.Time) {
+	m.out.fetch = append(m.out.fetch, id)
+	if e, ok := m.entries[id]; ok {
+		e.touchedAt = now
 	}
 }
 
@@ -54,10 +62,11 @@ func (m *machine) onServerChanged(now time.Time) {
 }
 
 // noteServer follows the name of the server that answered a claim: events tell of
-// another server only once they are back, and a claim can be quicker.
-func (m *machine) noteServer(outcomes []lease.Outcome, now time.Time) {
+// another server only once they are back, and a claim can be quicker. One that was sent
+// before the last news, or was refused, may name the server before.
+func (m *machine) noteServer(outcomes []lease.Outcome, sent, now time.Time) {
 	for _, o := range outcomes {
-		if o.Server == "" || o.Server == m.server {
+		if o.Err != nil || o.Server == "" || o.Server == m.server || !sent.After(m.forgotAt) {
 			continue
 		}
 		if m.server != "" {

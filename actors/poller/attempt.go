@@ -122,9 +122,10 @@ func (a attempt) poll(ctx context.Context, late time.Duration) (o Outcome) {
 	}
 	end, _ := ctx.Deadline()
 	defer a.cell.Work(end)() // no sooner: until Redis has begun, another's may be in flight
+	holds := func() bool { return a.cell.Holds() && time.Now().Before(end) }
 	a.deps.Flights.Add(a.cell)
 	defer a.deps.Flights.Remove(a.cell)
-	return a.deps.Poll(ctx, Job{Session: *a.session, Grant: a.grant(), Attempt: a.name, Delay: late, Holds: a.cell.Holds})
+	return a.deps.Poll(ctx, Job{Session: *a.session, Grant: a.grant(), Attempt: a.name, Delay: late, Holds: holds})
 }
 
 // result computes when the session is due again.

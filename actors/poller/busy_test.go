@@ -40,4 +40,17 @@ var _ = Describe("a poll in flight", func() {
 			g.Expect(b.cell.Busy(time.Now())).To(BeZero())
 		})
 	})
+
+	It("may send nothing any more once its own time is over, whatever its lease says", func() {
+		run(func(g Gomega, b *bench) {
+			b.start(doc(), 0)
+			bubble.Sleep(0)
+			holds := b.stub.see().jobs[0].Holds
+			bubble.Sleep(b.stub.see().slots[0].Bound - 1)
+			g.Expect(holds()).To(BeTrue())
+			bubble.Sleep(1)
+			g.Expect(holds()).To(BeFalse(), "Redis was told no later")
+			g.Expect(b.cell.Usable()).To(BeTrue())
+		})
+	})
 })

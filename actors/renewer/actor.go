@@ -86,9 +86,7 @@ func (r *renewerActor) handle(c actor.Context, message Message) {
 	case *verifyNow:
 		r.verifyNow(c)
 	case *RenewAll:
-		for ttl := range r.groups {
-			r.burst(c, ttl)
-		}
+		r.renewAll(c)
 	case *cycle:
 		r.cycle(c, m.ttl)
 	case *burst:

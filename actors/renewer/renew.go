@@ -102,6 +102,16 @@ func (r *renewerActor) verify(c actor.Context, grant lease.Grant) {
 	r.doubtful[grant] = struct{}{}
 }
 
+// renewAll renews all leases now. What is on its way may be older than the reason.
+func (r *renewerActor) renewAll(c actor.Context) {
+	for ttl, g := range r.groups {
+		for _, t := range g.leases {
+			t.again = t.again || t.busy
+		}
+		r.burst(c, ttl)
+	}
+}
+
 func (r *renewerActor) verifyNow(c actor.Context) {
 	doubtful := r.doubtful
 	r.doubtful = nil
@@ -109,6 +119,7 @@ func (r *renewerActor) verifyNow(c actor.Context) {
 		var leases []*tracked
 		for grant := range doubtful {
 			if t, ok := g.leases[grant]; ok {
+				t.again = t.again || t.busy // the one on its way may be older than the doubt
 				leases = append(leases, t)
 			}
 		}
@@ -119,7 +130,7 @@ func (r *renewerActor) verifyNow(c actor.Context) {
 // noteRenewed books the answers to a batch, and tells holders what changed.
 func (r *renewerActor) noteRenewed(c actor.Context, m *renewed) {
 	unanswered, answered := 0, 0
-	var changed []*tracked // in their TTL, meanwhile
+	again := map[time.Duration][]*tracked{} // by their TTL, that may have changed meanwhile
 	for i, t := range m.batch {
 		t.busy = false
 		if t.gone {
@@ -127,7 +138,7 @@ func (r *renewerActor) noteRenewed(c actor.Context, m *renewed) {
 		}
 		if t.again {
 			t.again = false
-			changed = append(changed, t)
+			again[t.ttl] = append(again[t.ttl], t)
 		}
 		grant := t.cell.Grant()
 		switch err := m.verdicts[i].Err; {
@@ -145,8 +156,8 @@ func (r *renewerActor) noteRenewed(c actor.Context, m *renewed) {
 			r.suspend(t, err)
 		}
 	}
-	for _, t := range changed {
-		r.renew(c, t.ttl, slices.Values([]*tracked{t}))
+	for ttl, leases := range again {
+		r.renew(c, ttl, slices.Values(leases))
 	}
 	g, ok := r.groups[m.ttl]
 	if !ok {

@@ -403,3 +403,19 @@ var _ = Describe("a lease whose TTL changes", func() {
 		})
 	})
 })
+
+var _ = Describe("a doubt while a renewal is on its way", func() {
+	for what, doubt := range map[string]any{"Verify": &renewer.Verify{Grant: grant("s")}, "RenewAll": &renewer.RenewAll{}} {
+		It("is looked into once that is answered: "+what, func() {
+			run(func(g Gomega, b *bench) {
+				b.stub.delay = func([]lease.Grant) time.Duration { return 20 * time.Millisecond }
+				c := b.track("s", ttl)
+				bubble.Sleep(interval + 10*time.Millisecond) // the renewal was carried out, its answer is on the way
+				b.stub.plan(func(s *stub) { s.renew = func(lease.Grant) error { return lease.ErrLost } })
+				b.tell(doubt) // the key went behind it
+				bubble.Sleep(time.Second)
+				g.Expect(c.Alive()).To(BeFalse(), "renewals at %v", b.stub.times("renew"))
+			})
+		})
+	}
+})

@@ -60,6 +60,19 @@ func (c *Cell) TrustedUntil() time.Time {
 	return c.until
 }
 
+// TrustEnded returns when the trust ended, or will unless it is extended: before
+// TrustedUntil where the wall clock passed the deadline first, as the machine slept.
+func (c *Cell) TrustEnded() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	over := time.Duration(c.wall(now).UnixNano() - c.wallUntil)
+	if end := now.Add(-over); over > 0 && end.Before(c.until) {
+		return end
+	}
+	return c.until
+}
+
 // Renewed returns when the last accepted acquire or renewal was heard of.
 func (c *Cell) Renewed() time.Time {
 	c.mu.Lock()

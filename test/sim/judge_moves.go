@@ -58,18 +58,18 @@ func (j *judge) moved(s scene) {
 		l := j.ledger(id)
 		switch {
 		case c.kind == "kill" && before == c.who:
-			if heir := j.takenOver(l, lists[id], c); heir != "" {
+			if heir := j.takenOver(l, lists[id], c, takeover+s.slowReply); heir != "" {
 				heirs[heir]++
 			}
 		case c.kind == "drain" && before == c.who:
 			given++
-			if !j.handedOver(l, c) {
+			if !j.handedOver(l, c, handover+s.slowReply) {
 				slow++
 			}
 		}
 	}
 	if slow > max(1, given/100) {
-		j.convict(nil, "drain", "%d of %d leases lay free for more than %s", slow, given, handover)
+		j.convict(nil, "drain", "%d of %d leases lay free for more than %s", slow, given, handover+s.slowReply)
 	}
 	j.spread(heirs, len(s.nodes), c)
 	if most := moveBound(least); moved > most {
@@ -108,12 +108,12 @@ func (j *judge) spread(heirs map[string]int, nodes int, c *change) {
 }
 
 // takenOver checks the first acquisition after a death, and returns whose it was.
-func (j *judge) takenOver(l *ledger, d sessionDoc, c *change) string {
+func (j *judge) takenOver(l *ledger, d sessionDoc, c *change, late time.Duration) string {
 	for _, g := range l.grants {
 		if !g.begun.After(c.at) {
 			continue
 		}
-		if took := g.begun.Sub(c.at); took > d.ttl+takeover {
+		if took := g.begun.Sub(c.at); took > d.ttl+late {
 			j.convict(l, "failover", "%s acquired the lease %s after the death of %s", g.holder, took, c.who)
 		}
 		return g.holder
@@ -121,8 +121,8 @@ func (j *judge) takenOver(l *ledger, d sessionDoc, c *change) string {
 	return ""
 }
 
-// handedOver reports whether a lease that was given back was acquired in time.
-func (j *judge) handedOver(l *ledger, c *change) bool {
+// handedOver reports whether a lease that was given back was acquired soon.
+func (j *judge) handedOver(l *ledger, c *change, soon time.Duration) bool {
 	for i, g := range l.grants {
 		if i+1 == len(l.grants) || !l.grants[i+1].begun.After(c.at) {
 			continue
@@ -135,7 +135,7 @@ func (j *judge) handedOver(l *ledger, c *change) bool {
 		if free > latest {
 			j.convict(l, "drain", "the lease lay free for %s", free)
 		}
-		return free <= handover
+		return free <= soon
 	}
 	return true
 }
