@@ -90,11 +90,21 @@ func TestHistoriesWithExcuses(t *testing.T) {
 		"a poll beside another that began after its node had given the session back": {"two polls at once", func(h *hand) {
 			misled(h, true)
 		}},
-		"a poll beside another after its start was lost": {"", func(h *hand) { lossOf(h, truth{token: 100, last: "1"}, truth{token: 100}) }},
+		"a poll beside another after its start was lost": {"two polls at once", func(h *hand) {
+			lossOf(h, truth{token: 100, last: "1"}, truth{token: 100})
+		}},
+		"a poll beside another after its start was lost, by a node that started afterwards": {"", func(h *hand) {
+			h.born["b"] = h.clock.Add(time.Second)
+			lossOf(h, truth{token: 100, last: "1"}, truth{token: 100})
+		}},
+		"a poll beside another after its start was lost by a Redis that does not say which it is": {"", func(h *hand) {
+			h.anonymous = true
+			lossOf(h, truth{token: 100, last: "1"}, truth{token: 100})
+		}},
 		"a poll beside another after a fail-over that lost another session's": {"two polls at once", func(h *hand) {
 			lossOf(h, truth{token: 100, busy: 100, last: ms(time.Duration(h.clock.UnixNano()))}, truth{token: 99})
 		}},
-		"a poll beside another after a fail-over to a server that never had the session": {"", func(h *hand) {
+		"a poll beside another after a fail-over to a server that never had the session": {"two polls at once", func(h *hand) {
 			lossOf(h, truth{replica: true}, truth{replica: true})
 		}},
 

@@ -91,7 +91,7 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 	now := p.Start
 	for _, f := range l.flying {
 		from, by := f.told(now), f.Instance
-		lost, nameless := j.unseen(l, from) || by != p.Instance && j.misled(l, p, f.Start), j.nameless(from)
+		lost, nameless := j.unseen(l, p.Instance, from) || by != p.Instance && j.misled(l, p, f.Start), j.nameless(from)
 		newborn := j.bornAfter(p.Instance, from)
 		last := f.Start // when it has to be over
 		if f.grant != nil {
@@ -118,8 +118,11 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 // bornAfter reports whether Redis, since from, forgot all before it knew of an instance.
 func (j *judge) bornAfter(instance string, from time.Time) bool {
 	i := slices.IndexFunc(j.emptied, func(at time.Time) bool { return !at.Before(from) })
-	return i >= 0 && !j.born[instance].Before(j.emptied[i])
+	return i >= 0 && j.bornSince(instance, j.emptied[i])
 }
+
+// bornSince reports whether Redis knew of an instance no earlier than at a moment.
+func (j *judge) bornSince(instance string, at time.Time) bool { return !j.born[instance].Before(at) }
 
 // nameless reports whether, since from, another server took the place of the one before
 // when no node could ask which it is.
@@ -127,10 +130,12 @@ func (j *judge) nameless(from time.Time) bool {
 	return slices.ContainsFunc(j.emptied, func(at time.Time) bool { return !at.Before(from) && j.facts.nameless(at) })
 }
 
-// unseen reports whether Redis lost, since from, what would have told the fleet of a
-// poll in flight, in a way that nobody can see.
-func (j *judge) unseen(l *ledger, from time.Time) bool {
-	return !l.rewound.Before(from) || !j.flushed.Before(from) || !l.erased.Before(from)
+// unseen reports whether Redis lost, since from, what would have told an instance of a poll
+// in flight, in a way that it could not see. After a fail-over nodes leave alone for a while
+// what was others', unless they started only then.
+func (j *judge) unseen(l *ledger, instance string, from time.Time) bool {
+	lagged := !l.rewound.Before(from) && (j.facts.nameless(l.rewound) || j.bornSince(instance, l.rewound))
+	return lagged || !j.flushed.Before(from) || !l.erased.Before(from)
 }
 
 // misled reports whether a flush took the session away from who polls now, unseen, so that
