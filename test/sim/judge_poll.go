@@ -50,7 +50,7 @@ func (j *judge) trusted(l *ledger, p *nodetest.Poll, g *grant) {
 	}
 }
 
-// denial is a renewal that Redis refused.
+// denial is the first renewal that Redis refused since it accepted one.
 type denial struct {
 	caller
 
@@ -66,8 +66,10 @@ func (j *judge) denied(cmd string) {
 		return
 	}
 	for i := 0; i < len(j.running.keys); i += 2 {
-		if n := j.parse(j.running.keys[i]); n.of != nil {
-			n.of.denied = denial{j.running.caller(i / 2), j.now()}
+		n, by := j.parse(j.running.keys[i]), j.running.caller(i/2)
+		by.busy = "" // of the same lease it may be another
+		if n.of != nil && n.of.denied.caller != by {
+			n.of.denied = denial{by, j.now()}
 		}
 	}
 }

@@ -149,6 +149,14 @@ func TestHistories(t *testing.T) {
 			h.begin("s", "a", 100, 1)
 			h.poll("s", "a", 100)
 		}},
+		"a poll long after its renewal was refused, again and again": {"fail closed", func(h *hand) {
+			h.refuse("s", "a", 100)
+			h.pass(time.Second)
+			h.refuse("s", "a", 100)
+			h.pass(1)
+			h.begin("s", "a", 100, 1)
+			h.poll("s", "a", 100)
+		}},
 		"a poll long after its renewal was refused, of a process that stood still": {"", func(h *hand) {
 			h.refuse("s", "a", 100)
 			h.pass(time.Second)
