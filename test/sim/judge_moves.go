@@ -44,6 +44,8 @@ func (j *judge) moved(s scene) {
 	for _, d := range s.docs {
 		lists[d.id] = d
 	}
+	// A claim may be on its way when the lease goes: its answer comes before the next one.
+	late := 2 * s.slowReply
 	moved, least, slow, given := 0, 0, 0, 0
 	heirs := map[string]int{}
 	for id, holder := range s.leases {
@@ -58,18 +60,18 @@ func (j *judge) moved(s scene) {
 		l := j.ledger(id)
 		switch {
 		case c.kind == "kill" && before == c.who:
-			if heir := j.takenOver(l, lists[id], c, takeover+s.slowReply); heir != "" {
+			if heir := j.takenOver(l, lists[id], c, takeover+late); heir != "" {
 				heirs[heir]++
 			}
 		case c.kind == "drain" && before == c.who:
 			given++
-			if !j.handedOver(l, c, handover+s.slowReply) {
+			if !j.handedOver(l, c, handover+late) {
 				slow++
 			}
 		}
 	}
 	if slow > max(1, given/100) {
-		j.convict(nil, "drain", "%d of %d leases lay free for more than %s", slow, given, handover+s.slowReply)
+		j.convict(nil, "drain", "%d of %d leases lay free for more than %s", slow, given, handover+late)
 	}
 	j.spread(heirs, len(s.nodes), c)
 	if most := moveBound(least); moved > most {
