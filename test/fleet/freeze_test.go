@@ -238,7 +238,8 @@ func (f *fleet) noResult(first int64, id string, token int64) {
 	}
 }
 
-// lateAnswer checks that the answer to a poll that outlived its lease was no success.
+// lateAnswer checks that the answer to a poll that outlived its lease was dropped, and no
+// success.
 func (f *fleet) lateAnswer(n *node, id string, token int64) {
 	f.t.Helper()
 	about := n.all(func(l line) bool { return l.Session == id && l.Version == token })
@@ -249,6 +250,9 @@ func (f *fleet) lateAnswer(n *node, id string, token int64) {
 			break
 		}
 		started += 1 + next
+	}
+	if started < 0 || !slices.ContainsFunc(about[started+1:], event("poll.canceled")) {
+		f.t.Errorf("nothing tells that the late answer was dropped: %d lines", len(about))
 	}
 	for _, l := range about[started+1:] {
 		f.t.Logf("of the late answer: %s %s %s", l.Event, l.Reason, l.Error)

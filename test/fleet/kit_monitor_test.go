@@ -86,7 +86,7 @@ func parseMonitor(text string) (command, bool) {
 func (f *fleet) strangers(commands []command, nodes []*node) []string {
 	var found []string
 	caller := ""
-	owner := map[string]string{}
+	owner, sets := map[string]string{}, 0
 	for _, c := range commands {
 		name := strings.ToUpper(c.args[0])
 		if !c.lua {
@@ -99,6 +99,7 @@ func (f *fleet) strangers(commands []command, nodes []*node) []string {
 		switch name {
 		case "SET":
 			owner[key] = c.args[2]
+			sets++
 		case "DEL", "UNLINK", "PEXPIRE", "EXPIRE", "PERSIST", "PEXPIREAT", "EXPIREAT", "GETDEL":
 			if who, known := owner[key]; !c.lua || known && who != caller {
 				found = append(found, fmt.Sprintf("%s: %s %s of %s by %s", c.at.Format("15:04:05.000"), name, key, who, caller))
@@ -107,6 +108,9 @@ func (f *fleet) strangers(commands []command, nodes []*node) []string {
 				delete(owner, key)
 			}
 		}
+	}
+	if sets == 0 {
+		found = append(found, "no lease was seen to be taken")
 	}
 	return found
 }
