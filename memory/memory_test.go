@@ -19,7 +19,10 @@ func TestMemory(t *testing.T) {
 
 var _ = Describe("a heap", func() {
 	DescribeTable("may grow by its double while it is small, and by less the larger it is", func(live uint64, want int) {
-		Expect(memory.Percent(live)).To(Equal(want))
+		Expect(memory.Percent(live, live)).To(Equal(want))
+		Expect(memory.Percent(live, live+live/3)).To(Equal(want), "it has shrunk")
+		Expect(memory.Percent(live, live-live/20)).To(Equal(want), "it has grown by little")
+		Expect(memory.Percent(live, live/2)).To(Equal(100), "it fills up")
 	},
 		Entry("unknown", uint64(0), 100),
 		Entry("of an idle node", uint64(8<<20), 100),
