@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"leasehold/config"
 	"leasehold/eventlog"
@@ -126,10 +127,17 @@ func (c Config) open(settings config.Config) (redis.UniversalClient, error) {
 	case *redis.Client:
 		o := *client.Options()
 		o.ContextTimeoutEnabled, o.MaxRetries = true, -1
-		return redis.NewClient(&o), nil
+		o.PipelinePoolSize = -1 // one pool: what breaks in one breaks in all
+		o.Protocol, o.PushNotificationProcessor = 2, nil
+		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+		own := redis.NewClient(&o)
+		redisstore.Follow(own)
+		return own, nil
 	case *redis.ClusterClient:
 		o := *client.Options()
 		o.ContextTimeoutEnabled = true
+		o.PipelinePoolSize, o.Protocol, o.PushNotificationProcessor = -1, 2, nil
+		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return redis.NewClusterClient(&o), nil
 	default:
 		return nil, fmt.Errorf("leasemanager: no work through a %T", client)

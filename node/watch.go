@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"leasehold/redisevents"
+	"leasehold/redisstore"
 )
 
 // listening says which events concern the fleet, and where they come from.
@@ -13,6 +14,7 @@ func (n *Node) listening() redisevents.Config {
 		c.Lag = n.cfg.Gauge.Lag
 	}
 	c.Client, c.Keys, c.DB, c.Mode = n.cfg.Client, n.cfg.Keys, n.cfg.DB, n.cfg.Events
+	c.Moved = func() { redisstore.Reconnect(n.ctx, n.cfg.Client) }
 	return c
 }
 
@@ -28,6 +30,7 @@ func (n *Node) Follow(limit int) *redisevents.Feed { return n.listener.Follow(li
 func (n *Node) Watch(limit int) *Watch {
 	cfg := n.listening()
 	cfg.Takings, cfg.MaxQueue, cfg.Lag = true, 1, nil // the feed is what is read
+	cfg.Moved = nil                                   // the node's own listener sees to it
 	if cfg.Mode == redisevents.Require {
 		cfg.Mode = redisevents.Auto
 	}

@@ -53,6 +53,10 @@ type Config struct {
 	// Notify, if set, is called when the queue turns from empty to non-empty. It
 	// must not block.
 	Notify func()
+	// Moved, if set, is called before the Gap that tells of another server: whoever has
+	// connections of his own to the one before must make new ones, or his commands go on
+	// there. It must not block for long.
+	Moved func()
 	// Observer may be nil.
 	Observer Observer
 

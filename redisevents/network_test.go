@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,11 +100,20 @@ func TestAddressMoves(t *testing.T) {
 	p := redistest.StartProxy(t, a.Addr())
 	c := redis.NewClient(redistest.Options(p.Addr()))
 	defer func() { _ = c.Close() }()
-	h := listening(t, c, func(cfg *redisevents.Config) { cfg.FlagCheck = time.Second })
+	var h *heard
+	var told atomic.Int32
+	h = listening(t, c, func(cfg *redisevents.Config) {
+		cfg.FlagCheck = time.Second
+		cfg.Moved = func() {
+			told.Add(1)
+			g.Expect(h.gaps()).To(gomega.BeEmpty(), "who hears of the gap must find the new server")
+		}
+	})
 	h.forget()
 	p.Retarget(b.Addr())
 	await(t, 10*time.Second, "gap", func() bool { return len(h.gaps()) > 0 })
 	g.Expect(h.gaps()[0].Restarted).To(gomega.BeTrue())
+	g.Expect(told.Load()).To(gomega.Equal(int32(1)))
 	direct := b.Client()
 	defer func() { _ = direct.Close() }()
 	g.Expect(subscribers(t, direct)).To(gomega.Equal(1))

@@ -49,9 +49,31 @@ func (d *demotion) DialHook(next redis.DialHook) redis.DialHook {
 	}
 }
 
+// Follow has a client follow its address from one server to the next: see [Open] and
+// [Reconnect]. It is for clients that Open has not made, once each, before their use.
+func Follow(client *redis.Client) { client.AddHook(newDemotion()) }
+
+// Reconnect closes the connections that a client of Open, or of [Follow], has made so far,
+// those of subscriptions too. What waits for an answer fails, and may have taken effect. It
+// is for when the address is known to lead elsewhere while the server before goes on: it
+// answers, so nothing else ends them. A client of a cluster asks that where to go.
+func Reconnect(ctx context.Context, client redis.UniversalClient) {
+	if server, ok := client.(*redis.Client); ok {
+		_ = server.Process(ctx, &reconnect{redis.NewCmd(ctx, "PING")}) // which is never sent
+	}
+}
+
+// reconnect is a command to the hook: go-redis knows no other way to it.
+type reconnect struct{ *redis.Cmd }
+
 // ProcessHook watches single commands.
 func (d *demotion) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
+		if _, ok := cmd.(*reconnect); ok {
+			d.dropAll()
+
+			return nil
+		}
 		err := next(ctx, cmd)
 		d.watch(err)
 
@@ -94,6 +116,13 @@ func (d *demotion) drop() {
 		time.AfterFunc(graceOfConn, func() { d.dropLater(now) })
 	}
 	closeAll(old)
+}
+
+func (d *demotion) dropAll() {
+	d.mu.Lock()
+	all := d.takeBefore(time.Now())
+	d.mu.Unlock()
+	closeAll(all)
 }
 
 // dropLater closes what was dialed up to the moment of a READONLY reply.

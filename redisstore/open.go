@@ -82,7 +82,7 @@ func openServer(p *redis.Options, o OpenOptions) redis.UniversalClient {
 	p.DisableIdentity = true
 	p.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	client := redis.NewClient(p)
-	client.AddHook(newDemotion())
+	Follow(client)
 
 	return client
 }

@@ -218,6 +218,22 @@ var _ = Describe("a client from Open", func() {
 		Expect(strings.Count(moved.Do(ctx, "CLIENT", "LIST").String(), "name=fleet")).To(BeNumerically(">=", 2))
 	})
 
+	It("leaves a server that goes on when it is told that the address leads elsewhere", func() {
+		old, next := redistest.StartServer(GinkgoTB()), redistest.StartServer(GinkgoTB())
+		a := listen(old.Addr())
+		client, store := open("redis://" + a.Addr().String())
+		Expect(store.Beat(ctx, "n1", time.Minute)).To(Succeed())
+		a.point(next.Addr())
+		Expect(store.Beat(ctx, "n2", time.Minute)).To(Succeed())
+		redisstore.Reconnect(ctx, client)
+		Expect(store.Beat(ctx, "n3", time.Minute)).To(Succeed())
+		for server, nodes := range map[*redistest.Server][]string{old: {"poll:node:n1", "poll:node:n2"}, next: {"poll:node:n3"}} {
+			admin := server.Client()
+			DeferCleanup(admin.Close)
+			Expect(admin.Keys(ctx, "*").Val()).To(ConsistOf(nodes))
+		}
+	})
+
 	It("leaves a demoted server with connections that are young too, a second later", func() {
 		old, next := redistest.StartServer(GinkgoTB()), redistest.StartServer(GinkgoTB())
 		a := listen(old.Addr())

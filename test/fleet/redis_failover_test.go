@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -70,6 +71,41 @@ func TestAFailOverBehindAnUnchangedAddressIsFollowed(t *testing.T) {
 		check.Overlaps(h, 100), check.Tokens(h, 100), check.Owners(h, check.OwnerTolerance, 100),
 		check.FailClosed(h, check.OwnerTolerance, 100), check.Acquisitions(h, check.Window{}, 100),
 	))
+}
+
+// The address leads to another server, and the one before goes on, writable: nothing but a
+// fresh connection can tell. Nodes that are connected follow it in ten seconds and a bit.
+func TestAnAddressThatMovesIsFollowedThoughTheFormerServerGoesOn(t *testing.T) {
+	long(t)
+	f := newFleet(t, plan{ttl: 3 * time.Second})
+	former, other := f.redis, f.replicate()
+	proxy := redistest.StartProxy(t, former.Addr())
+	f.plan.env = []string{fmt.Sprintf("LEASEHOLD_REDIS_URL=redis://%s/0", proxy.Addr())}
+	ids := f.putMany(9)
+	nodes := f.start("a", "b", "c")
+	f.settled(10*time.Second, nodes...)
+	left := f.client(former)
+	f.promote(other)
+	proxy.Retarget(other.Addr())
+	over := f.target.Now()
+	until(t, 12*time.Second, "nobody uses the former server", func() bool {
+		time.Sleep(20 * time.Millisecond)
+		for _, n := range nodes {
+			if c := clients(t, left, n); c["normal"]+c["pubsub"] > 0 {
+				return false
+			}
+		}
+		return true
+	})
+	t.Logf("all connections moved %s after the address", (f.target.Now() - over).Round(time.Millisecond))
+	all := slices.Concat(nodes, f.start("d"))
+	moved := f.target.Now()
+	f.revived(ids, moved, f.recovered())
+	f.settled(3*f.plan.ttl, all...)
+	f.passes(moved, 4*f.plan.ttl)
+	h := f.history()
+	f.pass("safety", check.All(check.Overlaps(h, 100), check.Tokens(h, 100)))
+	f.pass("at rest", check.Gaps(h, ids, check.Window{From: f.target.Now() - 2*f.plan.ttl, To: f.target.Now()}, f.plan.interval*2, len(ids)).Err())
 }
 
 // widen has the node open that many connections to Redis at once, or some fewer.

@@ -16,7 +16,8 @@ func (s *start) due(at string, finished bool) {
 func (j *judge) given(l *ledger, slot string, token int64, wished bool) {
 	s, data := l.start, j.byData(l, l.start.seen)
 	repeated := !s.used && s.token == token // the answer was lost, and no poll followed
-	if s.slot == slot && slot != "0" && !s.returned && !repeated {
+	// Somebody may want a run in the millisecond in which a slot is served.
+	if s.slot == slot && slot != "0" && !s.returned && !repeated && (!wished || s.wished) {
 		j.doubt(l, func() (string, bool) {
 			if ever, _ := j.facts.task(l.id); ever && s.open {
 				return "a task whose run was not recorded", true

@@ -127,6 +127,16 @@ func TestHistoriesOfTasks(t *testing.T) {
 			h.serve(at)
 			h.done(slotAt(4))
 		}},
+		"a run that was asked for in the millisecond of a slot": {"", func(h *hand) {
+			h.until(4, 0)
+			h.serve(slotAt(4))
+			at := h.want()
+			if at != slotAt(4) {
+				panic(at)
+			}
+			h.done(slotAt(6))
+			h.grant(at)
+		}},
 		"a run that was asked for is begun again": {"slot", func(h *hand) {
 			h.until(3, 0)
 			at := h.want()
