@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -134,7 +135,7 @@ var _ = Describe("members that poll by plan", func() {
 		})
 	})
 
-	It("record what came of a poll: an error, a timeout, a panic", func() {
+	It("record what came of a poll: an error, a timeout, a panic, an end of its goroutine", func() {
 		run(func(g Gomega, f *fleet) {
 			w := &works{}
 			w.set(func(ctx context.Context, r leasemanager.Run) error {
@@ -146,19 +147,21 @@ var _ = Describe("members that poll by plan", func() {
 					return ctx.Err()
 				case "mad":
 					panic("planned")
+				case "gone":
+					runtime.Goexit()
 				}
 				return nil
 			})
-			for _, id := range []string{"good", "bad", "slow", "mad"} {
+			for _, id := range []string{"good", "bad", "slow", "mad", "gone"} {
 				f.Put(id, `{"kind":"log","interval":"1h","timeout":"2s"}`)
 			}
 			f.start(leasemanager.WithPoller(w.poll))
 			bubble.Sleep(4500 * time.Millisecond)
 			classes := map[string]any{}
-			for _, id := range []string{"good", "bad", "slow", "mad"} {
+			for _, id := range []string{"good", "bad", "slow", "mad", "gone"} {
 				classes[id] = f.Client.HGet(ctx, "poll:state:{poll:lease:"+id+"}"+id, "class").Val()
 			}
-			g.Expect(classes).To(Equal(map[string]any{"good": "success", "bad": "error", "slow": "timeout", "mad": "panic"}))
+			g.Expect(classes).To(Equal(map[string]any{"good": "success", "bad": "error", "slow": "timeout", "mad": "panic", "gone": "error"}))
 		})
 	})
 

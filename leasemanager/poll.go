@@ -42,7 +42,7 @@ func pollWith(poll func(context.Context, Run) error) poller.Func {
 	return func(lease context.Context, job poller.Job) poller.Outcome {
 		ctx, cancel := context.WithTimeout(lease, job.Session.Timeout)
 		defer cancel()
-		err := poll(ctx, Run{
+		err := call(ctx, poll, Run{
 			SessionID: job.Session.ID, InstanceID: job.Grant.Holder,
 			Token: int64(job.Grant.Token), Session: job.Session,
 		})
@@ -57,4 +57,30 @@ func pollWith(poll func(context.Context, Run) error) poller.Func {
 			return poller.Outcome{Class: classError, Err: err}
 		}
 	}
+}
+
+// errExited is the error of a poll that ended its goroutine.
+var errExited = errors.New("the poll ended its goroutine, by runtime.Goexit or a test's FailNow")
+
+// call gives a poll a goroutine of its own, which it may end: the member's would never
+// answer then. A panic is passed on.
+func call(ctx context.Context, poll func(context.Context, Run) error, run Run) error {
+	type end struct {
+		err      error
+		panicked any
+	}
+	ended := make(chan end, 1)
+	go func() {
+		e := end{err: errExited}
+		defer func() {
+			e.panicked = recover()
+			ended <- e
+		}()
+		e.err = poll(ctx, run)
+	}()
+	e := <-ended
+	if e.panicked != nil {
+		panic(e.panicked)
+	}
+	return e.err
 }

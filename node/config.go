@@ -94,6 +94,9 @@ func (c Config) stagger() lease.Stagger {
 // firstBeatLimit bounds the wait for the first heartbeat.
 const firstBeatLimit = 5 * time.Second
 
+// pollEnd is how much longer than Redis was told a poll may take to end.
+const pollEnd = 2 * time.Second
+
 // leaveLimit is how long leases wait for the removal of the heartbeat before they are
 // handed back in any case.
 const leaveLimit = 500 * time.Millisecond

@@ -56,7 +56,7 @@ func (n *Node) membership() func(renewals *actor.PID) *actor.Props {
 		return n.keeper
 	}
 	deps := &poller.Deps{
-		Ledger: n.store, Question: func() int64 { return n.questions.Add(1) }, Poll: n.cfg.Poll,
+		Ledger: n.store, TTL: n.cfg.LeaseTTL, Timeout: n.cfg.Store.Timeout, Question: func() int64 { return n.questions.Add(1) }, Poll: n.cfg.Poll,
 		Gate: gate.New(n.cfg.Concurrency), Hosts: n.cfg.Hosts, Results: n.cfg.Results,
 		Flights: n.flights, Failing: n.failing, Log: n.cfg.Log, Report: n.report,
 	}
@@ -107,6 +107,7 @@ func (n *Node) settings() membership.Settings {
 	return membership.Settings{
 		Instance: n.cfg.Instance,
 		TTL:      n.cfg.LeaseTTL, Margin: n.cfg.Margin, Stagger: n.cfg.stagger(), Reconcile: n.cfg.ReconcileInterval,
+		PollSlack:   poller.Slack(n.cfg.Store.Timeout) + pollEnd,
 		MaxSessions: n.cfg.MaxSessions, Polling: n.flights.Has,
 		Keys: n.cfg.Keys, Defaults: n.cfg.Defaults, CheckID: n.cfg.CheckID,
 	}

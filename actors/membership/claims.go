@@ -93,7 +93,7 @@ func (m *machine) holdEnds(e *entry) time.Time {
 // forgotten its lease: its holder claims it again at once, and a poll of a holder
 // that was cut off is over by then.
 func (m *machine) hold(e *entry) time.Duration {
-	return max(m.set.TTL, min(m.ttl(e), e.session.Timeout+pollSlack))
+	return max(m.set.TTL, min(m.ttl(e), e.session.Timeout+m.set.PollSlack))
 }
 
 // onLeaseFreed answers the hint that a lease went.

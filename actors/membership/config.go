@@ -32,6 +32,8 @@ type Settings struct {
 	TTL, Margin, Reconcile time.Duration
 	// Stagger has the leases end one after the other.
 	Stagger lease.Stagger
+	// PollSlack is how much longer than its timeout a poll can be in flight.
+	PollSlack time.Duration
 	// MaxSessions is the most sessions this node takes; 0 means no limit.
 	MaxSessions int
 	Keys        rediskey.Keys
@@ -122,9 +124,6 @@ const (
 	// scanFleet is the size of fleet up to which each node scans everything at
 	// each reconciliation; in a larger one each node scans less often.
 	scanFleet = 4
-
-	// pollSlack is how much longer than its timeout a poll can be in flight.
-	pollSlack = 5 * time.Second
 
 	// deafPace is how often, without events, a session is tried that another should
 	// give up for this node.

@@ -39,7 +39,7 @@ type desk struct {
 
 func newDesk(change ...func(*Settings)) *desk {
 	set := Settings{
-		Instance: self, TTL: ttl, Margin: margin, Reconcile: 10 * time.Second, Keys: rediskey.Default(),
+		Instance: self, TTL: ttl, Margin: margin, Reconcile: 10 * time.Second, PollSlack: slack, Keys: rediskey.Default(),
 	}
 	for _, c := range change {
 		c(&set)
@@ -49,6 +49,9 @@ func newDesk(change ...func(*Settings)) *desk {
 	d.settle()
 	return d
 }
+
+// slack is the settings' PollSlack.
+const slack = 5 * time.Second
 
 // readyAfter is how old a desk is that is ready: its turns at what others let lie at the
 // start have passed, and the others are new no more.

@@ -105,7 +105,7 @@ var _ = Describe("a node after Redis was started anew", func() {
 		d.event(redisevents.Gap{Restarted: true})
 		d.sleep(time.Minute)
 		Expect(d.claims()).To(BeEmpty())
-		d.sleep(pollSlack)
+		d.sleep(slack)
 		Expect(d.claims()).To(Equal([]string{"a"}))
 	})
 

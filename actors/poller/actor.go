@@ -27,6 +27,9 @@ type pollerActor struct {
 	timer *time.Timer
 	seq   uint64 // of the timer that counts
 
+	owed    *owed
+	failing bool // the last poll failed
+
 	queue     *queue // the attempt that waits; nil: none does
 	deferring bool   // a deferral was logged and is not over
 	hold      context.CancelFunc
@@ -70,8 +73,9 @@ func (p *pollerActor) handle(c actor.Context, message Message) {
 	case *ran:
 		p.uncut()
 		p.hold, p.abort, p.done = nil, nil, nil
+		p.owed = m.owed
 		if m.kind == polled {
-			p.attempt = 0
+			p.attempt, p.failing = 0, m.failed
 		}
 		p.noteDeferral(m)
 		p.ended(c, m)
@@ -122,7 +126,7 @@ func (p *pollerActor) stop(c actor.Context, e effect) {
 		p.abort()
 	default:
 		p.hold()
-		if e.wait > 0 {
+		if e.wait > 0 { // the attempt's own deadline stays
 			p.uncut()
 			p.cut = tree.Self(c).After(e.wait, &overlong{done: p.done})
 		}
@@ -140,7 +144,7 @@ func (p *pollerActor) start(c actor.Context, q *queue) {
 	if p.attempt == 0 {
 		p.attempt = question
 	}
-	a := attempt{deps: p.deps, cell: p.cell, session: p.machine.session, name: p.attempt, question: question}
+	a := attempt{deps: p.deps, cell: p.cell, session: p.machine.session, name: p.attempt, question: question, owed: p.owed, failing: p.failing}
 	tree.Async(c, func() any {
 		defer close(done)
 		defer q.leave()

@@ -1,6 +1,7 @@
 package poller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,10 +16,9 @@ import (
 )
 
 const (
-	// slack is how much longer than its timeout a poll is announced to Redis: what
-	// Begin itself may take. A poll cut short by it would pass for one that says
-	// nothing of its target, and be repeated at once.
-	slack = 3 * time.Second
+	// leastSlack is how much longer than its timeout a poll is announced to Redis at
+	// least: see Slack.
+	leastSlack = 3 * time.Second
 
 	// recordTries is how often a result is written before it is given up, and
 	// recordPause the wait between two tries.
@@ -33,6 +33,11 @@ const (
 	recordLimit = 5 * time.Second
 )
 
+// Slack is how much longer than its timeout a poll is announced to Redis, and may be in
+// flight: what Begin itself may take, which the timeout of a command bounds. A poll cut
+// short by it would pass for one that says nothing of its target, and be repeated at once.
+func Slack(timeout time.Duration) time.Duration { return max(leastSlack, timeout+time.Second) }
+
 // attempt is one try to poll: begin, poll, finish.
 type attempt struct {
 	deps    *Deps
@@ -40,17 +45,50 @@ type attempt struct {
 	session *session.Session
 	// name and question are what lease.Slot says.
 	name, question int64
+	// owed is the result of the poll before, if Redis has not taken it yet.
+	owed *owed
+	// failing says that the poll before failed.
+	failing bool
+}
+
+// owed is a result that was given up for the moment, as Redis did not answer.
+type owed struct {
+	result lease.Result
+	event  results.Message
+	until  time.Time // when the session is polled again all the same
+}
+
+// settle has Redis take what is owed before anything else is begun, lest a task's slot
+// count as not served. To say it again of the same start changes nothing.
+func (a *attempt) settle(ctx context.Context) error {
+	if a.owed == nil {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, recordLimit)
+	defer cancel()
+	err := a.deps.Ledger.Finish(limited, a.grant(), a.owed.result)
+	switch {
+	case err == nil:
+		a.deps.Results.Recorded(a.owed.event)
+		a.owed = nil
+	case lease.Unknown(err) && !time.Now().Before(a.owed.until): // the next slot does not wait for it
+		return nil
+	}
+	return err
 }
 
 // run does the attempt, unless ask has ended. It ends with poll.
-func (a attempt) run(ask, poll context.Context) *ran {
+func (a *attempt) run(ask, poll context.Context) *ran {
 	if ask.Err() != nil {
 		return a.skipped(&ran{kind: unusable})
 	}
-	bound := a.session.Timeout + slack
+	bound := a.session.Timeout + Slack(a.deps.Timeout)
+	begun, err := lease.Start{}, a.settle(poll)
 	poll, cancel := context.WithDeadline(poll, time.Now().Add(bound))
 	defer cancel()
-	begun, err := a.deps.Ledger.Begin(poll, a.grant(), a.slot(bound))
+	if err == nil {
+		begun, err = a.deps.Ledger.Begin(poll, a.grant(), a.slot(bound))
+	}
 	heard := time.Now()
 	switch {
 	case errors.Is(err, lease.ErrLost):
@@ -66,10 +104,13 @@ func (a attempt) run(ask, poll context.Context) *ran {
 	return a.work(poll, begun, heard)
 }
 
-func (a attempt) skipped(r *ran) *ran { return skipped(a.deps.Log, a.grant(), r) }
+func (a *attempt) skipped(r *ran) *ran {
+	r.owed = a.owed
+	return skipped(a.deps.Log, a.grant(), r)
+}
 
 // slot says what Redis shall begin.
-func (a attempt) slot(bound time.Duration) lease.Slot {
+func (a *attempt) slot(bound time.Duration) lease.Slot {
 	slot := lease.Slot{
 		Interval: a.session.Interval, Bound: bound, Attempt: a.name, Question: a.question,
 		Keep: a.session.Task(), Plan: a.session.Calendar.String(),
@@ -78,14 +119,14 @@ func (a attempt) slot(bound time.Duration) lease.Slot {
 		slot.Next = a.session.Calendar.Next(time.Now())
 	}
 	if a.session.Misfire == session.Skip {
-		slot.Grace = max(grace, a.session.LeaseTTL)
+		slot.Grace = max(grace, cmp.Or(a.session.LeaseTTL, a.deps.TTL))
 	}
 	return slot
 }
 
 // work polls and records. Redis has begun at begun.At, which was heard of at
 // heard.
-func (a attempt) work(poll context.Context, begun lease.Start, heard time.Time) *ran {
+func (a *attempt) work(poll context.Context, begun lease.Start, heard time.Time) *ran {
 	g := a.grant()
 	late := delay(begun)
 	a.deps.Log.Emit(eventlog.PollStarted{
@@ -107,11 +148,15 @@ func (a attempt) work(poll context.Context, begun lease.Start, heard time.Time) 
 	}
 	// Reckoned from when the answer was heard, this clock is never ahead of Redis.
 	wait := max(0, next.Sub(begun.At.Add(time.Since(heard))))
-	return &ran{kind: polled, recorded: recorded, wait: wait, failed: !result.OK && result.Class != Canceled}
+	r := &ran{kind: polled, wait: wait, failed: !result.OK && result.Class != Canceled}
+	if !recorded && spoken {
+		r.owed = &owed{result: result, event: event, until: time.Now().Add(wait)}
+	}
+	return r
 }
 
 // poll calls the poll function; a panic is a failed poll.
-func (a attempt) poll(ctx context.Context, late time.Duration) (o Outcome) {
+func (a *attempt) poll(ctx context.Context, late time.Duration) (o Outcome) {
 	defer func() {
 		if r := recover(); r != nil {
 			o = Outcome{Class: Panicked, Err: fmt.Errorf("the poll panicked: %v", r)}
@@ -129,7 +174,7 @@ func (a attempt) poll(ctx context.Context, late time.Duration) (o Outcome) {
 }
 
 // result computes when the session is due again.
-func (a attempt) result(o Outcome, begun lease.Start, ended time.Time, took time.Duration) lease.Result {
+func (a *attempt) result(o Outcome, begun lease.Start, ended time.Time, took time.Duration) lease.Result {
 	r := lease.Result{
 		OK: o.OK, Class: o.Class, Status: o.Status, Bytes: o.Bytes, Body: o.Body,
 		Due: begun.Due, Started: begun.At, Sequence: begun.Sequence, Duration: took,
@@ -159,7 +204,7 @@ func (a attempt) result(o Outcome, begun lease.Start, ended time.Time, took time
 // refuses it then, and the successor need not wait for this poll any more. Sinks get
 // what was recorded. It reports whether it was, and whether the result may be spoken of
 // as one: not if it came after the lease.
-func (a attempt) record(poll context.Context, r lease.Result, event results.Message) (recorded, spoken bool) {
+func (a *attempt) record(poll context.Context, r lease.Result, event results.Message) (recorded, spoken bool) {
 	g := a.grant()
 	ctx := context.WithoutCancel(poll)
 	for try := 1; ; try++ {
@@ -185,7 +230,7 @@ func (a attempt) record(poll context.Context, r lease.Result, event results.Mess
 }
 
 // pause is the wait between two tries. When the lease ends, the last one follows at once.
-func (a attempt) pause() {
+func (a *attempt) pause() {
 	held, done := a.cell.Use()
 	defer done()
 	select {
@@ -220,7 +265,7 @@ func slotsMissed(s *session.Session, begun lease.Start, late time.Duration) int 
 	return n
 }
 
-func (a attempt) log(o Outcome, r lease.Result, before int, spoken bool) {
+func (a *attempt) log(o Outcome, r lease.Result, before int, spoken bool) {
 	g := a.grant()
 	switch {
 	case !spoken, o.Class == Canceled: // nothing was learnt of the target
@@ -229,8 +274,10 @@ func (a attempt) log(o Outcome, r lease.Result, before int, spoken bool) {
 		a.deps.Log.Emit(eventlog.PollSucceeded{
 			Session: g.Session, Version: int64(g.Token), Duration: r.Duration, Status: o.Status, Trace: o.Trace,
 		})
-		if before > 0 {
+		if before > 0 || a.failing {
 			a.deps.Failing.Remove(a.cell)
+		}
+		if before > 0 {
 			a.deps.Log.Emit(eventlog.PollRecovered{Session: g.Session, Version: int64(g.Token), Failures: before})
 		}
 	default:
@@ -242,4 +289,4 @@ func (a attempt) log(o Outcome, r lease.Result, before int, spoken bool) {
 	}
 }
 
-func (a attempt) grant() lease.Grant { return a.cell.Grant() }
+func (a *attempt) grant() lease.Grant { return a.cell.Grant() }

@@ -69,6 +69,8 @@ type Hosts interface {
 // poller was made.
 type Deps struct {
 	Ledger lease.Ledger
+	// TTL is the fleet's, of sessions that name none. Timeout bounds a call of the Ledger.
+	TTL, Timeout time.Duration
 	// Question numbers what the Ledger is asked, higher with each call as [lease.Slot]
 	// has it. It may be called from any goroutine.
 	Question func() int64

@@ -80,14 +80,14 @@ func (m *machine) onResume(usable bool) effect {
 func (m *machine) onUpdate(s *session.Session, usable bool) effect {
 	was := m.session
 	m.session = s
-	ask := s.Interval != was.Interval
+	ask := s.Interval != was.Interval || s.Task() && !was.Task()
 	switch {
 	case m.running && m.stopping:
 		return effect{}
 	case m.running:
 		m.ask = m.ask || ask
 		e := effect{do: hold}
-		if s.Timeout < was.Timeout {
+		if s.Timeout != was.Timeout {
 			e.wait = s.Timeout
 		}
 		return e
@@ -137,9 +137,6 @@ func (m *machine) onRan(r *ran, usable bool) effect {
 		}
 		if ask {
 			return m.onTick(usable)
-		}
-		if !r.recorded { // asked sooner, Redis would repeat a task's run
-			return effect{do: arm, wait: r.wait}
 		}
 		return effect{do: arm, wait: m.pace(r.wait)}
 	case notDue:

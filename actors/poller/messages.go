@@ -35,8 +35,8 @@ type overlong struct{ done chan struct{} }
 // ran is the end of an attempt.
 type ran struct {
 	kind kind
-	// recorded says that Redis took the result of the poll that ran.
-	recorded bool
+	// owed is a result that Redis has not taken yet.
+	owed *owed
 	// wait is how long the next slot is away.
 	wait time.Duration
 	// failed says that the target was polled and failed.

@@ -63,8 +63,10 @@ if ours and tonumber(question) < tonumber(answered) then
 end
 local again = ours and busy == token and attempt == begun
 
+-- A task's slot that was begun and not served stays due, whatever is edited meanwhile.
+local open = keep and last and due > 0 and due <= last
 local function reset(to)
-  due = to
+  due = open and due or to
   redis.call('HSET', KEYS[2], 'due', ms(due), 'interval', ms(interval))
   if plan ~= (s[11] or '') then
     redis.call('HSET', KEYS[2], 'plan', plan)
