@@ -37,7 +37,8 @@ func (s *Store) exec(ctx context.Context, calls []*call) {
 
 		return
 	}
-	s.pipeline(ctx, again)
+	// Who answers is asked again too: it may be another by now.
+	s.pipeline(ctx, append(questions(calls), again...))
 	if again = missed(again); s.cluster && len(again) > 0 {
 		// Their slot is on its way to another master, which has answered.
 		s.loadEverywhere(ctx, again)
@@ -55,6 +56,18 @@ func missed(calls []*call) []*call {
 	}
 
 	return again
+}
+
+// questions returns the calls that ask who answers.
+func questions(calls []*call) []*call {
+	var who []*call
+	for _, c := range calls {
+		if c.script == nil {
+			who = append(who, c)
+		}
+	}
+
+	return who
 }
 
 // load loads the scripts of the calls on their server.

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/redis/go-redis/v9"
 
 	"leasehold/internal/bubble"
 	"leasehold/internal/redistest"
@@ -90,6 +91,22 @@ var _ = Describe("a store", func() {
 			g.Expect(o.Err).NotTo(HaveOccurred())
 			g.Expect(o.Granted && o.Already).To(BeTrue())
 			g.Expect(m.HGet(rediskey.Default().State("x"), "version")).To(Equal(fmt.Sprint(o.Token)))
+		})
+	})
+
+	It("asks again who answers, where a script had to be loaded first", func() {
+		bubble.Run(func(g Gomega) {
+			m := redistest.NewMini()
+			defer m.Close()
+			c := m.Link().Client()
+			defer func() { _ = c.Close() }()
+			var sent pipelines
+			c.AddHook(&sent)
+			s := redisstore.New(c, rediskey.Default(), redisstore.Options{})
+			g.Expect(s.Acquire(ctx, "n1", claims(1))[0].Granted).To(BeTrue())
+			g.Expect(sent).To(HaveLen(2))
+			g.Expect(sent[0]).To(Equal([]string{"info", "evalsha"}))
+			g.Expect(sent[1]).To(Equal(sent[0]), "it may be another server by now")
 		})
 	})
 
@@ -215,3 +232,20 @@ var _ = Describe("a store", func() {
 		})
 	})
 })
+
+// pipelines is a hook that notes the commands of each.
+type pipelines [][]string
+
+func (*pipelines) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (*pipelines) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (p *pipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		var names []string
+		for _, cmd := range cmds {
+			names = append(names, cmd.Name())
+		}
+		*p = append(*p, names)
+		return next(ctx, cmds)
+	}
+}

@@ -2,7 +2,6 @@ package keeper
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -117,7 +116,9 @@ func (k *keeperActor) carryOut(c actor.Context) {
 }
 
 func (k *keeperActor) claim(c actor.Context, claims []lease.Claim) {
-	for batch := range slices.Chunk(claims, claimBatch) {
+	// Apart by server, so that one that hangs holds up its own alone.
+	place := func(c lease.Claim) string { return lease.PlaceOf(k.cfg.Context, k.cfg.Store, c.Session) }
+	for _, batch := range lease.ByPlace(claims, place, claimBatch) {
 		parent, store, holder := k.cfg.Context, k.cfg.Store, k.cfg.Holder
 		tree.Async(c, func() any {
 			ctx, cancel := context.WithTimeout(parent, callLimit)
