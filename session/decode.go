@@ -120,7 +120,7 @@ func (f fields) texts(name string) (map[string]string, error) {
 	for _, key := range slices.Sorted(maps.Keys(loose)) {
 		text := loose[key]
 		if text == nil {
-			return nil, invalid(name, "has null for %s, which must be a string", quote(key))
+			return nil, invalid(name, "has null for %s, which must be a string", quoteName(key))
 		}
 		texts[key] = *text
 	}

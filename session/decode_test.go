@@ -265,8 +265,26 @@ var _ = Describe("a document that can't be used", func() {
 		Entry("password in a url of another scheme", `{"url":"redis://:hunter2@host/"}`),
 		Entry("token in a broken url", `{"url":"http://host/%zz?token=hunter2"}`),
 		Entry("header value", with(`"headers":{"Authorization":"hunter2\n"}`)),
+		Entry("header value in the name", with(`"headers":{"X-Api-Key: hunter2":""}`)),
+		Entry("header value in the name, behind a space", with(`"headers":{"Authorization Basic hunter2":""}`)),
+		Entry("header value in the name, without a value", with(`"headers":{"X-Api-Key: hunter2":null}`)),
+		Entry("header value in the name, for another kind", `{"kind":"log","headers":{"X-Api-Key=hunter2":null}}`),
+		Entry("label's value in its name", with(`"labels":{"token: hunter2":null}`)),
 		Entry("body", with(`"body":["hunter2"]`)),
 		Entry("text that is no JSON", `hunter2`),
+	)
+
+	DescribeTable("names the header or label at fault", func(raw, want string) {
+		Expect(refusal(raw)).To(MatchError(want))
+	},
+		Entry("without its value", with(`"headers":{"X-Api-Key: hunter2":""}`),
+			`headers has an invalid name: "X-Api-Key"..., which can't hold ':'`),
+		Entry("without what is invisible", with(`"headers":{"\u200bAccept":"a"}`),
+			`headers has an invalid name: ""..., which can't hold '\u200b'`),
+		Entry("that has no name", with(`"headers":{"":"a"}`), `headers has an invalid name: it is empty`),
+		Entry("that is null", with(`"headers":{"Accept":null}`), `headers has null for "Accept", which must be a string`),
+		Entry("that is null, without its value", with(`"labels":{"team: a":null}`),
+			`labels has null for "team"..., which must be a string`),
 	)
 
 	It("quotes no more than the start of a long value, without control characters", func() {

@@ -10,7 +10,8 @@
 //   - A document that can't be used gives an [*InvalidError] that names the field
 //     and the rule, in less than 200 bytes; it never panics, whatever the bytes.
 //   - No error carries a secret: of a document's contents at most a short value of
-//     a field that holds none, such as the interval, is quoted.
+//     a field that holds none, such as the interval, is quoted, or the name of a header
+//     or label, as far as it can be one.
 //   - The ID in the key is the identity; nothing in the document changes it.
 //   - Unknown fields are ignored. Documents are only read, never written back, so
 //     their owner keeps them as they are.

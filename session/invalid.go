@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // maxQuoted bounds how many bytes of an offending value an error quotes.
@@ -42,4 +43,14 @@ func quote(value string) string {
 	}
 
 	return quoted
+}
+
+// quoteName quotes the name of a header or a label. Where it is none, only as far as it
+// could be one: by a common slip a secret value stands behind the colon in it.
+func quoteName(name string) string {
+	if end := strings.IndexFunc(name, notInToken); end >= 0 {
+		return quote(name[:end]) + "..."
+	}
+
+	return quote(name)
 }

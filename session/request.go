@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // readRequest reads what an HTTP poll sends. Other kinds may carry these fields
@@ -72,13 +73,19 @@ func checkURL(raw string) error {
 }
 
 // checkHeaders checks names and values by RFC 9110, section 5. Values are never
-// quoted. In order, so that one document always gives one error. Two spellings of one name would leave to chance which one is sent.
+// quoted. In order, so that one document always gives one error. Two spellings of one
+// name would leave to chance which one is sent.
 func checkHeaders(headers map[string]string) error {
 	const field = "headers"
 	seen := make(map[string]bool, len(headers))
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		if !isToken(name) {
-			return invalid(field, "has an invalid name: %s", quote(name))
+		if name == "" {
+			return invalid(field, "has an invalid name: it is empty")
+		}
+		if at := strings.IndexFunc(name, notInToken); at >= 0 {
+			wrong, _ := utf8.DecodeRuneInString(name[at:])
+
+			return invalid(field, "has an invalid name: %s, which can't hold %+q", quoteName(name), wrong)
 		}
 		if strings.ContainsFunc(headers[name], isControl) {
 			return invalid(field, "has a control character in the value of %s", quote(name))
@@ -100,12 +107,15 @@ func isControl(r rune) bool {
 
 // isToken reports whether the text is a token of RFC 9110, section 5.6.2.
 func isToken(text string) bool {
-	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
-		switch {
-		case '0' <= r && r <= '9', 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z':
-			return false
-		}
+	return text != "" && !strings.ContainsFunc(text, notInToken)
+}
 
-		return !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
-	})
+// notInToken reports whether no token has the character.
+func notInToken(r rune) bool {
+	switch {
+	case '0' <= r && r <= '9', 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z':
+		return false
+	}
+
+	return !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
