@@ -26,5 +26,6 @@
 // # On failure
 //
 // What is dropped is counted, and told by `result.dropped` lines, one in ten seconds
-// at most for each sink.
+// at most for each sink, and all of it within ten seconds. What a sink has in hand when
+// the hub has closed is counted only.
 package results

@@ -162,7 +162,7 @@ func TestLostDeliveriesAreCountedAndToldNowAndThen(t *testing.T) {
 	log := bench(t, func(h *results.Hub) {
 		for n := range 60 {
 			h.Recorded(at("s", n))
-			time.Sleep(time.Second)
+			time.Sleep(1001 * time.Millisecond) // never just when a line is due
 		}
 		h.Close(within(time.Second))
 		if s := h.Stats().Sinks[0]; s.Dropped != 60 {
@@ -170,11 +170,53 @@ func TestLostDeliveriesAreCountedAndToldNowAndThen(t *testing.T) {
 		}
 	}, f)
 	lines := strings.Count(log, `"result.dropped"`)
-	if lines != 7 { // at 0, 10, … 50 s, and the rest
+	if lines != 7 { // at 0, 10, … 60 s
 		t.Errorf("%d lines:\n%s", lines, log)
 	}
 	if !strings.Contains(log, `"count":10,"error":"status 500"`) {
 		t.Errorf("no line counts ten:\n%s", log)
+	}
+}
+
+// The sink hangs for good, so no drop comes after those of the burst.
+func TestTheLastDropsOfABurstAreToldOfTenSecondsLater(t *testing.T) {
+	log := bench(t, func(h *results.Hub) {
+		h.Recorded(at("s", 0))
+		synctest.Wait()
+		for n := 1; n <= 2000; n++ {
+			h.Recorded(at("s", n))
+		}
+		time.Sleep(time.Hour)
+		if s := h.Stats().Sinks[0]; s.Dropped != 976 {
+			t.Errorf("%+v", s)
+		}
+	}, &fake{lanes: 1, do: hangs})
+	lines := strings.Split(log, "\n") // the end of the test brings one more, of the one in hand
+	if len(lines) < 2 ||
+		!strings.Contains(lines[0], "00:00:00.000Z") || !strings.Contains(lines[0], `"count":1,"error":"the queue is full"`) ||
+		!strings.Contains(lines[1], "00:00:10.000Z") || !strings.Contains(lines[1], `"count":975,"error":"the queue is full"`) {
+		t.Errorf("the log tells\n%s", log)
+	}
+}
+
+func TestNoDropIsToldOfAfterTheEnd(t *testing.T) {
+	log := bench(t, func(h *results.Hub) {
+		for n := range 2000 {
+			h.Recorded(at("s", n))
+		}
+		h.Close(within(time.Second))
+		time.Sleep(time.Hour) // the one in hand fails meanwhile
+		if s := h.Stats().Sinks[0]; s.Dropped != 2000 {
+			t.Errorf("%+v", s)
+		}
+	}, &fake{lanes: 1, do: func(ctx context.Context, m results.Message) error {
+		_ = hangs(ctx, m)
+		time.Sleep(time.Second)
+		return ctx.Err()
+	}})
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[1], "00:00:01.000Z") || !strings.Contains(lines[1], `"error":"the node stops"`) {
+		t.Errorf("the log tells\n%s", log)
 	}
 }
 

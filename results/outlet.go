@@ -33,8 +33,11 @@ type outlet struct {
 	delivered, dropped atomic.Uint64
 
 	mu     sync.Mutex
-	told   time.Time // when drops were last logged
-	untold int       // drops since
+	told   time.Time   // when drops were last logged
+	untold int         // drops since
+	why    error       // the latest reason for those
+	later  *time.Timer // logs them; nil while there are none
+	closed bool
 }
 
 func newOutlet(ctx context.Context, log *eventlog.Log, sink Sink) *outlet {
@@ -67,15 +70,37 @@ func (o *outlet) deliver(m Message) {
 func (o *outlet) drop(n int, err error) {
 	o.dropped.Add(uint64(n)) //nolint:gosec // a length
 	o.mu.Lock()
-	o.untold += n
-	untold, now := o.untold, time.Now()
-	quiet := !o.told.IsZero() && now.Sub(o.told) < dropPause && !errors.Is(err, errClosed)
-	if !quiet {
-		o.told, o.untold = now, 0
+	defer o.mu.Unlock()
+	o.untold, o.why = o.untold+n, err
+	rest := time.Until(o.told.Add(dropPause))
+	switch {
+	case o.closed: // the log may be closed too
+	case rest <= 0:
+		o.tell()
+	case o.later == nil: // for these may be the last
+		o.later = time.AfterFunc(rest, o.tellLate)
 	}
-	o.mu.Unlock()
-	if !quiet {
-		o.log.Emit(eventlog.ResultDropped{Sink: o.sink.Name(), Count: untold, Err: err})
+}
+
+// tell logs the drops that were not told of yet. It is called with mu.
+func (o *outlet) tell() {
+	if o.later != nil {
+		o.later.Stop()
+		o.later = nil
+	}
+	if o.untold == 0 {
+		return
+	}
+	o.log.Emit(eventlog.ResultDropped{Sink: o.sink.Name(), Count: o.untold, Err: o.why})
+	o.told, o.untold = time.Now(), 0
+}
+
+// tellLate is what the timer does, unless a drop that came just then was quicker.
+func (o *outlet) tellLate() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed && time.Since(o.told) >= dropPause {
+		o.tell()
 	}
 }
 
@@ -86,18 +111,21 @@ func (o *outlet) flush(ctx context.Context) {
 	}
 }
 
-// abandon drops what is still queued, and tells of drops that were not told yet.
+// abandon drops what is still queued, and tells of drops that were not told yet. There
+// are no lines after that.
 func (o *outlet) abandon() {
 	left := 0
 	for _, l := range o.lanes {
 		left += l.clear()
 	}
+	o.dropped.Add(uint64(left))
 	o.mu.Lock()
-	untold := o.untold
-	o.mu.Unlock()
-	if left+untold > 0 {
-		o.drop(left, errClosed)
+	defer o.mu.Unlock()
+	if left > 0 {
+		o.untold, o.why = o.untold+left, errClosed
 	}
+	o.closed = true
+	o.tell()
 }
 
 func (o *outlet) stats() SinkStats {
