@@ -179,7 +179,7 @@ func pollEntries() []Entry {
 			PollStarted{},
 			in(Debug),
 			"Redis allowed a poll, and it began",
-			fields(opt("endpoint_id"), always("version"), opt("delay_ms").note("after the slot that the poll serves; left out for a first poll and a retry"), opt("missed").note("slots after it that passed before")),
+			fields(opt("endpoint_id"), always("version"), opt("delay_ms").note("after the slot that the poll serves; left out for a first poll and a retry"), opt("missed").note("slots between that one and the start")),
 		},
 		{
 			PollSkipped{},

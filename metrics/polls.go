@@ -58,8 +58,10 @@ func (mk maker) polls() *pollMetrics {
 		deferrals: mk.counter("poll_deferrals_total",
 			"Times that a session's polls began to wait for Redis, or that a result could not be recorded."),
 		missed: mk.counter("poll_slots_missed_total",
-			"Slots that passed without a poll, since the one before took too long, or Redis or the nodes were away. "+
-				"Counted when the session is polled again."),
+			"Slots that passed between the one that a poll serves and its start: Redis, the nodes or a free place were missing, "+
+				"the session was paused, or a worker had it. Counted at that start, but not of first polls and retries. "+
+				"What a poll covers by its own length does not count, unless it was canceled or its end could not be recorded, "+
+				"nor does what `misfire` skips."),
 		fenced: mk.counter("results_fenced_total", "Results of an old lease that were refused."),
 	}
 	m.allowed = m.checks.of("owned")
