@@ -20,8 +20,9 @@
 //
 // # On failure
 //
-// No answer, 408, 425, 429 and 5xx are tried again, after half a second at first and
-// after half a minute at most, or after as many seconds as Retry-After says; after two
-// minutes the result is given up, and meanwhile the next ones of its lane wait. All
-// other answers but 2xx are final.
+// No answer, 408, 425, 429 and 5xx are tried again: after half a second, doubled each
+// time up to half a minute, and half as much more or less by chance; or after as many
+// seconds as Retry-After says, but half a minute at most: more would leave few tries in
+// the two minutes after which the result is given up. Meanwhile the next ones of its
+// lane wait. All other answers but 2xx are final.
 package webhook
