@@ -2,6 +2,7 @@ package httppoll
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -51,7 +52,7 @@ func (c *Client) ask(ctx context.Context, r Request) (answer, error) {
 		if !redirects(a.status, location, r.Session.Expect.Status) {
 			kept := &head{room: r.Session.KeepBody}
 			a.bytes, err = c.judge(resp, req.Method, r.Session.Expect, kept)
-			a.body = kept.bytes
+			a.body = kept.body()
 			return a, err
 		}
 		drain(resp, &head{})
@@ -100,7 +101,8 @@ func drain(resp *http.Response, kept *head) int64 {
 	defer stop.Stop()
 	n := int64(0)
 	if body, err := plain(resp.Body, isZipped(resp), drainBytes); err == nil {
-		n, _ = io.CopyN(kept, body, drainBytes)
+		n, err = io.CopyN(kept, body, drainBytes)
+		kept.cut = kept.cut || !errors.Is(err, io.EOF)
 	}
 	_ = resp.Body.Close()
 	return n

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 )
 
 const bufferSize = 16 << 10
@@ -27,6 +28,7 @@ func (c *Client) read(resp *http.Response, want string, kept *head) (n int64, fo
 	if err == nil {
 		n, found, err = c.scan(io.TeeReader(io.LimitReader(body, limit+1), kept), want)
 	}
+	kept.cut = kept.cut || err != nil || n > limit
 	switch {
 	case n > limit || errors.Is(err, errWire):
 		return min(n, limit), false, tooLarge(limit)
@@ -44,13 +46,33 @@ func isZipped(resp *http.Response) bool {
 type head struct {
 	room  int // how many more
 	bytes []byte
+	cut   bool // the answer is longer, or may be
 }
 
 func (h *head) Write(p []byte) (int, error) {
 	n := min(len(p), h.room)
 	h.bytes = append(h.bytes, p[:n]...)
 	h.room -= n
+	h.cut = h.cut || n < len(p)
 	return len(p), nil
+}
+
+// body is what was kept, of a text without the part of a character that the cut left at
+// its end. What was not cut is left as it is: it may be binary, and only look so.
+func (h *head) body() []byte {
+	if !h.cut {
+		return h.bytes
+	}
+	for n := 1; n < utf8.UTFMax && n <= len(h.bytes); n++ {
+		text, tail := h.bytes[:len(h.bytes)-n], h.bytes[len(h.bytes)-n:]
+		if utf8.RuneStart(tail[0]) {
+			if !utf8.FullRune(tail) && utf8.Valid(text) {
+				return text
+			}
+			break
+		}
+	}
+	return h.bytes
 }
 
 func tooLarge(limit int64) error {

@@ -76,7 +76,34 @@ var _ = Describe("the answer's body", func() {
 		Entry("whole", "", []byte("hello"), 100, "hello"),
 		Entry("over several reads", "", bytes.Repeat([]byte("x"), 60_000), 50_000, strings.Repeat("x", 50_000)),
 		Entry("decompressed", "gzip", zipped([]byte("hel"), []byte("lo")), 4, "hell"),
+		Entry("up to the character that the end cuts", "", []byte("ab語"), 4, "ab"),
+		Entry("up to one of which three bytes of four are left", "", []byte("ab🚦"), 5, "ab"),
+		Entry("whole, though it ends like a character that was cut", "", []byte("ab\xe4\xbc"), 100, "ab\xe4\xbc"),
+		Entry("whole, with just enough room", "", []byte("ab\xe4\xbc"), 4, "ab\xe4\xbc"),
+		Entry("in part, where it is no text", "", []byte("\xff\x00\xe4\xbc\x00"), 4, "\xff\x00\xe4\xbc"),
 	)
+
+	It("is kept up to the character at which it breaks off, or grows too large", func(ctx SpecContext) {
+		for _, status := range []int{http.StatusOK, http.StatusTeapot} {
+			r := to(serve(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Length", "100")
+				w.WriteHeader(status)
+				_, _ = w.Write([]byte("ab\xe4\xbc"))
+			}).URL)
+			r.Session.KeepBody = 100
+			out := newClient(httppoll.Config{}).Poll(ctx, r)
+			Expect(out.OK).To(BeFalse())
+			Expect(string(out.Body)).To(Equal("ab"))
+		}
+		r := to(serve(func(w http.ResponseWriter, _ *http.Request) {
+			_ = http.NewResponseController(w).Flush() // before its length is known
+			_, _ = w.Write([]byte("ab語 and more"))
+		}).URL)
+		r.Session.KeepBody = 100
+		out := newClient(httppoll.Config{MaxBody: 3}).Poll(ctx, r)
+		Expect(out.Class).To(Equal("too_large"))
+		Expect(string(out.Body)).To(Equal("ab"))
+	})
 
 	It("is bounded before decompression", func(ctx SpecContext) {
 		empty := zipped(nil)

@@ -45,7 +45,8 @@ type Outcome struct {
 	Status int
 	// Bytes of the last answer's body that were read, after decompression.
 	Bytes int64
-	// Body is the beginning of those, as long as the session keeps.
+	// Body is the beginning of those, as long as the session keeps; where that cuts a
+	// text within a character, up to that one.
 	Body     []byte
 	Duration time.Duration
 }

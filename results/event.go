@@ -94,8 +94,8 @@ func event(g lease.Grant, r lease.Result) Event {
 			Status: r.Status, Bytes: r.Bytes,
 		},
 	}
-	if whole := wholeRunes(r.Body); utf8.Valid(whole) {
-		e.Data.Body = string(whole)
+	if utf8.Valid(r.Body) {
+		e.Data.Body = string(r.Body)
 	} else {
 		e.Data.BodyBase64 = r.Body
 	}
@@ -104,16 +104,3 @@ func event(g lease.Grant, r lease.Result) Event {
 
 // moment is a time as it is shown: UTC, milliseconds.
 func moment(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
-
-// wholeRunes leaves out a character that was cut off at the end.
-func wholeRunes(b []byte) []byte {
-	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
-		if tail := b[len(b)-n:]; utf8.RuneStart(tail[0]) {
-			if !utf8.FullRune(tail) {
-				return b[:len(b)-n]
-			}
-			break
-		}
-	}
-	return b
-}
