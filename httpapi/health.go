@@ -64,7 +64,7 @@ func New(cfg Config) http.Handler {
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A ServeMux would clean the path, and lead a/../b elsewhere.
-		if strings.HasPrefix(r.URL.EscapedPath(), root) {
+		if strings.HasPrefix(sentPath(r.URL), root) {
 			leases.ServeHTTP(w, r)
 
 			return

@@ -1,7 +1,9 @@
 package httpapi_test
 
 import (
+	"bufio"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -114,6 +116,58 @@ func TestIDsInPathsAreWhatTheySay(t *testing.T) {
 			b.want(http.StatusNotFound, "POST", path, asW2)
 		}
 	})
+}
+
+// A character that should have been escaped has the rest of the path mean nothing else: a
+// slash in the ID stays there, so nobody acts on the session whose ID ends before it.
+func TestARawCharacterInAnIDSplitsNoSlashInIt(t *testing.T) {
+	for _, id := range []string{`a"`, "a|", "a^", "{a}", "ä", "a`", `a\`, "<a>"} {
+		onBench(t, func(b *bench) {
+			long := id + "/lease"
+			b.put(id, external)
+			b.put(long, external)
+			b.want(http.StatusCreated, "POST", "/api/v1/sessions/"+id+"/lease", asW1)
+			b.want(http.StatusMethodNotAllowed, "DELETE", "/api/v1/sessions/"+id+"%2Flease?holder_id=w1", "")
+			if b.holder(id) != "w1" {
+				t.Errorf("%q has lost its lease to a request about %q", id, long)
+			}
+			b.want(http.StatusCreated, "POST", "/api/v1/sessions/"+id+"%2flease/lease", asW2)
+			if b.holder(id) != "w1" || b.holder(long) != "w2" {
+				t.Errorf("%q is held by %q, %q by %q", id, b.holder(id), long, b.holder(long))
+			}
+			shown := b.want(http.StatusOK, "GET", "/api/v1/sessions/"+id+"%2Flease", "")
+			if !strings.Contains(shown.text, `"holder_id":"w2"`) {
+				t.Errorf("%q is shown as %s", long, shown.text)
+			}
+		})
+	}
+}
+
+// The server reads no such path; where one comes by all the same, it is no route.
+func TestAnEscapeThatIsNoneIsRefused(t *testing.T) {
+	onBench(t, func(b *bench) {
+		b.put("s1", external)
+		r := httptest.NewRequestWithContext(b.t.Context(), http.MethodPost, s1, strings.NewReader(asW1))
+		r.Host, r.URL.RawPath = "127.0.0.1", "/api/v1/sessions/%zz/lease"
+		w := httptest.NewRecorder()
+		b.serve.ServeHTTP(w, r)
+		if w.Code != http.StatusNotFound {
+			t.Errorf("%d: %s", w.Code, w.Body)
+		}
+	})
+	s := httptest.NewServer(httpapi.New(httpapi.Config{Leases: &httpapi.Leases{Token: "secret"}}))
+	defer s.Close()
+	for _, path := range []string{"/api/v1/sessions/%zz/lease", `/api/v1/sessions/"%2/lease`, "/api/v1/sessions/%/lease"} {
+		c, err := net.Dial("tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", path)
+		if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, " 400 ") {
+			t.Errorf("%s: %q, %v", path, line, err)
+		}
+		_ = c.Close()
+	}
 }
 
 func FuzzIDsInPaths(f *testing.F) {

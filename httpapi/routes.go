@@ -41,7 +41,7 @@ const sessionID = "{id}"
 // find finds who answers. The path is taken as it was sent: it is neither cleaned nor
 // decoded as a whole, since an ID may be "..", or have slashes in it.
 func (a *api) find(c *call, header http.Header) (handler, *problem) {
-	path, ours := strings.CutPrefix(c.URL.EscapedPath(), version)
+	path, ours := strings.CutPrefix(sentPath(c.URL), version)
 	var methods []string
 	for _, r := range a.routes {
 		if !ours || !a.matches(c, r.path, path) {
@@ -63,6 +63,16 @@ func (a *api) find(c *call, header http.Header) (handler, *problem) {
 	header.Set("Allow", allow)
 
 	return nil, newProblem(http.StatusMethodNotAllowed, "no such method", "this path answers to "+allow)
+}
+
+// sentPath is the path as it was sent. Where that has a character that should have been
+// escaped, EscapedPath encodes the decoded path anew, and a slash in an ID comes apart.
+func sentPath(u *url.URL) string {
+	if u.RawPath != "" {
+		return u.RawPath
+	}
+
+	return u.EscapedPath()
 }
 
 // matches compares a path with a route's, part by part, and keeps what stands for the
