@@ -75,6 +75,10 @@ type listing struct {
 	at    place
 	found []lease.Record
 	ended bool
+	// partly leaves out what could not be read, and has unread say why. A page has all
+	// or is none.
+	partly bool
+	unread error
 }
 
 // list answers which sessions there are, or are free to lease.
@@ -250,7 +254,7 @@ func (a *api) add(ctx context.Context, l *listing, ids []string) (full bool, err
 		ids = ids[n:]
 		some := make([]lease.Record, 0, len(records))
 		for _, rec := range records {
-			if rec.Err != nil && !errors.Is(rec.Err, lease.ErrForeign) {
+			if rec.Err != nil && !errors.Is(rec.Err, lease.ErrForeign) && !l.goesOn(rec.Err) {
 				return false, rec.Err
 			}
 			if l.wants(rec) {
@@ -263,6 +267,13 @@ func (a *api) add(ctx context.Context, l *listing, ids []string) (full bool, err
 	}
 
 	return false, nil
+}
+
+// goesOn reports whether the listing does so without what could not be read.
+func (l *listing) goesOn(unread error) bool {
+	l.unread = unread
+
+	return l.partly
 }
 
 // wants reports whether a lease is as the listing has it.
@@ -295,18 +306,16 @@ func (a *api) addSome(ctx context.Context, l *listing, some []lease.Record) (ful
 
 // addUsable adds those whose documents may be leased.
 func (a *api) addUsable(ctx context.Context, l *listing, free []lease.Record) (full bool, err error) {
-	targets, err := a.targets(ctx, sessionIDs(free))
-	if err != nil {
-		return false, err
-	}
-	for i, rec := range free {
-		if targets[i].fault != nil {
-			continue
-		}
-		if len(l.found) == l.limit {
+	for i, t := range a.targets(ctx, sessionIDs(free)) {
+		switch {
+		case t.unread != nil && !l.goesOn(t.unread):
+			return false, t.unread
+		case t.unread != nil || t.fault != nil:
+		case len(l.found) == l.limit:
 			return true, nil
+		default:
+			l.found = append(l.found, free[i])
 		}
-		l.found = append(l.found, rec)
 	}
 
 	return false, nil

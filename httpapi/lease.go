@@ -107,6 +107,8 @@ func heldBy(o lease.Outcome) *problem {
 // target is a session that may be leased.
 type target struct {
 	ttl time.Duration
+	// unread is why nothing else is known of it.
+	unread error
 	// fault is why it may not, and what becomes of its lease; nil: it may.
 	fault  *problem
 	reason string
@@ -115,26 +117,31 @@ type target struct {
 
 // leasable returns the session's target, or why there is none.
 func (a *api) leasable(ctx context.Context, id string) (target, *problem) {
-	targets, err := a.targets(ctx, []string{id})
-	if err != nil {
-		return target{}, unknown(err)
+	t := a.targets(ctx, []string{id})[0]
+	if t.unread != nil {
+		return t, unknown(t.unread)
 	}
 
-	return targets[0], targets[0].fault
+	return t, t.fault
 }
 
-// targets reads which of the sessions may be leased, in their order.
-func (a *api) targets(ctx context.Context, ids []string) ([]target, error) {
+// targets reads which of the sessions may be leased, in their order. Those that could
+// not be read are told apart: they are neither gone nor free.
+func (a *api) targets(ctx context.Context, ids []string) []target {
 	docs, err := a.Store.Get(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]target, len(docs))
-	for i, d := range docs {
-		out[i] = a.target(d)
+	out := make([]target, len(ids))
+	for i := range out {
+		switch {
+		case err != nil && len(docs) == 0:
+			out[i].unread = err
+		case docs[i].Unread != nil:
+			out[i].unread = fmt.Errorf("read the session: %w", docs[i].Unread)
+		default:
+			out[i] = a.target(docs[i])
+		}
 	}
 
-	return out, nil
+	return out
 }
 
 // target judges a document as the nodes do: what they would not poll nobody leases,
@@ -189,19 +196,22 @@ func (a *api) release(r *call) answer {
 			g.Token = rec.Token
 		}
 	}
-	if err := a.end(r.Context(), g, byAPI, removed); lease.Unknown(err) {
+	one := []lease.Release{{Grant: g, Forget: removed}}
+	if err := a.end(r.Context(), one, func(int) string { return byAPI })[0]; lease.Unknown(err) {
 		return refuse(unknown(fmt.Errorf("the lease may still be held: %w", err)))
 	}
 
 	return done
 }
 
-// end releases exactly this grant.
-func (a *api) end(ctx context.Context, g lease.Grant, reason string, forget bool) error {
-	err := a.Store.Release(ctx, []lease.Release{{Grant: g, Forget: forget}})[0]
-	if err == nil {
-		a.Log.Emit(eventlog.LeaseReleased{Session: g.Session, Version: int64(g.Token), Reason: reason, Holder: g.Holder})
+// end releases exactly these grants.
+func (a *api) end(ctx context.Context, some []lease.Release, reason func(i int) string) []error {
+	errs := a.Store.Release(ctx, some)
+	for i, r := range some {
+		if g := r.Grant; errs[i] == nil {
+			a.Log.Emit(eventlog.LeaseReleased{Session: g.Session, Version: int64(g.Token), Reason: reason(i), Holder: g.Holder})
+		}
 	}
 
-	return err
+	return errs
 }

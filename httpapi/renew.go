@@ -121,18 +121,16 @@ func (a *api) renewAll(ctx context.Context, all []*renewal) {
 	a.judge(ctx, all)
 	reading.Wait()
 	findTokens(unnamed, records)
-	byTTL := map[time.Duration][]*renewal{}
+	var good, bad []*renewal
 	for _, n := range open(all) {
 		if n.target.fault != nil {
-			a.revoke(ctx, n)
-
-			continue
+			bad = append(bad, n)
+		} else {
+			good = append(good, n)
 		}
-		byTTL[n.target.ttl] = append(byTTL[n.target.ttl], n)
 	}
-	for ttl, some := range byTTL {
-		a.extend(ctx, some, ttl)
-	}
+	a.extend(ctx, good)
+	a.revoke(ctx, bad)
 }
 
 // open returns the renewals without an answer yet.
@@ -156,16 +154,14 @@ func idsOf(all []*renewal) []string {
 	return ids
 }
 
-// judge reads the documents: they name the TTLs, and say what may not go on.
+// judge reads the documents: they name the TTLs, and say what may not go on. Where one
+// could not be read, nothing is done to its lease alone.
 func (a *api) judge(ctx context.Context, all []*renewal) {
-	targets, err := a.targets(ctx, idsOf(all))
-	for i, n := range all {
-		if err != nil {
-			n.problem = unknown(err)
-
-			continue
+	for i, t := range a.targets(ctx, idsOf(all)) {
+		all[i].target = t
+		if t.unread != nil {
+			all[i].problem = unknown(t.unread)
 		}
-		n.target = targets[i]
 	}
 }
 
@@ -220,27 +216,32 @@ func (n *renewal) lost(holder string) *problem {
 	return p
 }
 
-// revoke ends the lease of a session that has gone, is paused or can't be used any
+// revoke ends the leases of sessions that have gone, are paused or can't be used any
 // more, as a node would.
-func (a *api) revoke(ctx context.Context, n *renewal) {
-	n.problem = n.target.fault
-	err := a.end(ctx, n.grant, n.target.reason, n.target.forget)
-	if lease.Unknown(err) {
-		n.problem = unknown(err)
+func (a *api) revoke(ctx context.Context, some []*renewal) {
+	releases := make([]lease.Release, len(some))
+	for i, n := range some {
+		n.problem = n.target.fault
+		releases[i] = lease.Release{Grant: n.grant, Forget: n.target.forget}
+	}
+	for i, err := range a.end(ctx, releases, func(i int) string { return some[i].target.reason }) {
+		if lease.Unknown(err) {
+			some[i].problem = unknown(err)
+		}
 	}
 }
 
 // extend restarts the TTLs.
-func (a *api) extend(ctx context.Context, some []*renewal, ttl time.Duration) {
+func (a *api) extend(ctx context.Context, some []*renewal) {
 	wanted := make([]lease.Renewal, len(some))
 	for i, n := range some {
-		wanted[i] = lease.Renewal{Grant: n.grant, TTL: ttl}
+		wanted[i] = lease.Renewal{Grant: n.grant, TTL: n.target.ttl}
 	}
 	sent := time.Now()
 	for i, v := range a.Store.Renew(ctx, wanted) {
 		switch n := some[i]; {
 		case v.Err == nil:
-			n.body = held{HolderID: n.HolderID, Version: int64(n.grant.Token), ExpiresAt: after(sent, ttl)}
+			n.body = held{HolderID: n.HolderID, Version: int64(n.grant.Token), ExpiresAt: after(sent, n.target.ttl)}
 			a.Log.Emit(eventlog.LeaseRenewed{Session: n.id, Version: int64(n.grant.Token), Holder: n.HolderID})
 		case errors.Is(v.Err, lease.ErrLost):
 			n.problem = n.lost(v.Holder)

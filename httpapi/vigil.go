@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -182,11 +183,13 @@ func (v *vigil) watch(ctx context.Context) {
 }
 
 // heed deals out what is free by the hints. It reports whether all sessions have to be
-// looked at.
+// looked at, as where some of these could not be: that says nothing of any others.
 func (v *vigil) heed(ctx context.Context, hints []redisevents.Event) (gap bool) {
 	ids, gap := sessionsOf(hints)
 	if len(ids) > 0 {
-		v.deal(v.among(ctx, ids))
+		free, err := v.among(ctx, ids)
+		v.deal(free, nil)
+		gap = gap || err != nil
 	}
 
 	return gap
@@ -201,7 +204,7 @@ func (v *vigil) lookAtAll(ctx context.Context, hints Feed) (gap bool) {
 	}
 	v.mu.Unlock()
 	began := time.Now()
-	l := &listing{limit: mostLimit, leased: onlyFree}
+	l := &listing{limit: mostLimit, leased: onlyFree, partly: true}
 	var err error
 	for {
 		if err = v.step(ctx, l); err != nil || l.ended {
@@ -222,7 +225,7 @@ func (v *vigil) lookAtAll(ctx context.Context, hints Feed) (gap bool) {
 	v.mu.Lock()
 	v.rested = ended.Add(min(v.recheck, max(leastRest, restTimes*ended.Sub(began))))
 	v.mu.Unlock()
-	v.deal(l.found, err)
+	v.deal(l.found, cmp.Or(err, l.unread))
 
 	return gap
 }
@@ -259,7 +262,8 @@ func (v *vigil) rest() time.Duration {
 	return max(0, time.Until(v.rested))
 }
 
-// deal gives those who wait their shares of what is free, each its own.
+// deal gives those who wait their shares of what is free, each its own. An error is for
+// those for whom nothing is left.
 func (v *vigil) deal(free []lease.Record, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -269,7 +273,11 @@ func (v *vigil) deal(free []lease.Record, err error) {
 			w := v.waiting[0]
 			v.waiting = v.waiting[1:]
 			some := min(share, w.limit, len(free))
-			w.got <- catch{free: free[:some], err: err}
+			got := catch{free: free[:some]}
+			if some == 0 {
+				got.err = err
+			}
+			w.got <- got
 			free = free[some:]
 		}
 	}
@@ -301,10 +309,10 @@ func (noFeed) Close()                    {}
 
 // freeAmong returns those of the sessions that are free.
 func (a *api) freeAmong(ctx context.Context, ids []string) ([]lease.Record, error) {
-	l := &listing{limit: mostHints, leased: onlyFree}
+	l := &listing{limit: mostHints, leased: onlyFree, partly: true}
 	_, err := a.add(ctx, l, unique(ids))
 
-	return l.found, err
+	return l.found, cmp.Or(err, l.unread)
 }
 
 // unique returns each once. They are sorted in place.
