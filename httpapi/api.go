@@ -92,9 +92,9 @@ type api struct {
 	ready   []Check
 	guard   guard
 	routes  []route
-	work    queue
-	lists   queue
-	batches queue
+	work    *queue
+	lists   *queue
+	batches *queue
 	vigil   *vigil
 	changes *broadcast
 }
@@ -104,10 +104,11 @@ func newAPI(l Leases, ready []Check) *api {
 		Leases:  l,
 		ready:   ready,
 		guard:   guard{token: l.Token, users: l.Users, loopback: l.Loopback, open: l.Open, origins: http.NewCrossOriginProtection()},
-		work:    newQueue(workAtOnce, queueLimit),
-		lists:   newQueue(listsAtOnce, queueLimit),
-		batches: newQueue(batchesAtOnce, batchLimitOf(l.TTL)),
+		work:    newQueue(workAtOnce, workAbreast, queueLimit),
+		lists:   newQueue(listsAtOnce, listsAtOnce, queueLimit),
+		batches: newQueue(batchesAtOnce, batchesAbreast, batchLimitOf(l.TTL)),
 	}
+	a.work.way = func(c *call) string { return a.wayTo(c.Context(), c.id) }
 	a.routes = a.table()
 	a.vigil = newVigil(a)
 	a.changes = newBroadcast(a)

@@ -20,6 +20,8 @@
 //     unknown, so neither free nor lost.
 //   - Few requests talk to Redis at a time, so that the node's own calls find a
 //     connection. Whoever waits too long for a turn gets a 503, and nothing was done.
+//     Who waits for a server of several that hangs takes no turns of others, and what
+//     can't be read there is unknown by itself.
 //   - However many wait for something free, or follow the changes, Redis is asked once
 //     for all of them. Looks at all sessions take a tenth of the time at most. Nobody
 //     is kept waiting when the server is about to stop, and who is slow delays nobody.

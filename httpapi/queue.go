@@ -5,7 +5,11 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"sync"
 	"time"
+
+	"leasehold/lease"
+	"leasehold/session"
 )
 
 const (
@@ -19,6 +23,11 @@ const (
 	// tens of milliseconds at a time; two will do for it never to wait, and what anybody
 	// else asks of it meanwhile, the node's own renewals first of all, waits for no more.
 	batchesAtOnce = 2
+	// workAbreast and batchesAbreast are those on each way of a store over several
+	// servers. About twice as many ways as there are servers lead to one: of three, each
+	// has ten requests and five parts of batches at most.
+	workAbreast    = 2
+	batchesAbreast = 1
 	// queueLimit bounds the wait for a turn.
 	queueLimit = 2 * time.Second
 	// batchQueueLimit is the most that a batch waits, whose turns are longer.
@@ -31,33 +40,107 @@ func batchLimitOf(ttl time.Duration) time.Duration {
 	return min(batchQueueLimit, max(queueLimit, ttl/3))
 }
 
-// queue lets so many requests through at a time as it has turns, in their order.
+// queue lets so many requests through at a time as it has turns, in their order. Where
+// the store has several servers, each way has turns of its own: those who wait for a
+// server that hangs take none from others.
 type queue struct {
-	turns chan struct{}
-	limit time.Duration
+	turns, abreast int
+	limit          time.Duration
+	way            func(*call) string // nil: there is one
+
+	mu    sync.Mutex
+	lines map[string]*line // only those with somebody in
 }
 
-func newQueue(turns int, limit time.Duration) queue {
-	return queue{turns: make(chan struct{}, turns), limit: limit}
+// line is the queue on one way.
+type line struct {
+	turns chan struct{}
+	in    int
+}
+
+func newQueue(turns, abreast int, limit time.Duration) *queue {
+	return &queue{turns: turns, abreast: abreast, limit: limit, lines: map[string]*line{}}
 }
 
 // pass calls handle when it is the request's turn.
-func (q queue) pass(handle handler) handler {
+func (q *queue) pass(handle handler) handler {
 	return func(r *call) answer {
-		if q.limit > queueLimit {
-			r.grantTime(q.limit)
+		way := oneWay
+		if q.way != nil {
+			way = q.way(r)
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), q.limit)
-		defer cancel()
-		select {
-		case q.turns <- struct{}{}:
-			defer func() { <-q.turns }()
-
-			return handle(r)
-		case <-ctx.Done():
+		back, ok := q.take(r.Context(), way)
+		if !ok {
 			return refuse(busy())
 		}
+		defer back()
+
+		return handle(r)
 	}
+}
+
+// take waits for a turn, which has to be given back. It reports whether there was one in
+// time: on one of several ways that is soon, since what waits there for a server that
+// hangs may be part of a request that has been answered but for that.
+func (q *queue) take(ctx context.Context, way string) (back func(), ok bool) {
+	limit := q.limit
+	if way != oneWay {
+		limit = min(limit, queueLimit)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	l := q.enter(way)
+	select {
+	case l.turns <- struct{}{}:
+		return func() {
+			<-l.turns
+			q.leave(way, l)
+		}, true
+	case <-ctx.Done():
+		q.leave(way, l)
+
+		return nil, false
+	}
+}
+
+func (q *queue) enter(way string) *line {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l, ok := q.lines[way]
+	if !ok {
+		turns := q.turns
+		if way != oneWay {
+			turns = q.abreast
+		}
+		l = &line{turns: make(chan struct{}, turns)}
+		q.lines[way] = l
+	}
+	l.in++
+
+	return l
+}
+
+func (q *queue) leave(way string, l *line) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l.in--
+	if l.in == 0 {
+		delete(q.lines, way)
+	}
+}
+
+// oneWay is the way to a store over one server.
+const oneWay = ""
+
+// wayTo names the servers that requests about a session wait for: that of its document,
+// which they read first, and that of its lease.
+func (a *api) wayTo(ctx context.Context, id string) string {
+	document, grant := session.PlaceOf(ctx, a.Store, id), lease.PlaceOf(ctx, a.Store, id)
+	if document == "" && grant == "" {
+		return oneWay
+	}
+
+	return document + " " + grant
 }
 
 func busy() *problem {

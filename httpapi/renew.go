@@ -62,7 +62,9 @@ func (a *api) renewMany(r *call) answer {
 	for i, text := range b.Leases {
 		all[i], fields[i] = a.readRenewal(text, b.HolderID)
 	}
-	a.renewAll(r.Context(), all)
+	if p := a.renewAbreast(r, all); p != nil {
+		return refuse(p)
+	}
 	answers := make([]map[string]any, len(all))
 	for i, n := range all {
 		answers[i] = n.answer(fields[i])
@@ -108,6 +110,62 @@ func (n *renewal) answer(field string) map[string]any {
 		field: n.id, "status": http.StatusOK,
 		"holder_id": n.body.HolderID, "version": n.body.Version, "expires_at": n.body.ExpiresAt,
 	}
+}
+
+// renewAbreast renews the leases that nothing speaks against, those of each way by
+// themselves when it is their turn. Where that fails for one way it is the answer for its
+// leases; where it does for all, the one that is returned.
+func (a *api) renewAbreast(r *call, all []*renewal) *problem {
+	ways := map[string][]*renewal{}
+	for _, n := range open(all) {
+		way := a.wayTo(r.Context(), n.id)
+		ways[way] = append(ways[way], n)
+	}
+	r.grantTime(a.batches.limit)
+	failed := make(chan *problem, len(ways))
+	var parts sync.WaitGroup
+	for way, part := range ways {
+		parts.Go(func() {
+			if p := a.renewPart(r.Context(), way, part); p != nil {
+				failed <- p
+			}
+		})
+	}
+	parts.Wait()
+	if len(failed) < len(ways) {
+		return nil
+	}
+	var worst *problem // what nothing was done of may be asked for again: a fault may not
+	for range ways {
+		if p := <-failed; worst == nil || p.Status == http.StatusInternalServerError {
+			worst = p
+		}
+	}
+
+	return worst
+}
+
+// renewPart renews the leases of one way. It returns why there was no turn, or no end.
+func (a *api) renewPart(ctx context.Context, way string, part []*renewal) *problem {
+	p := newProblem(http.StatusInternalServerError, errInternal.Error(), "")
+	a.guarded(func() {
+		back, ok := a.batches.take(ctx, way)
+		if !ok {
+			p = busy()
+
+			return
+		}
+		defer back()
+		a.renewAll(ctx, part)
+		p = nil
+	})
+	for _, n := range open(part) {
+		if n.body.HolderID == "" { // neither renewed nor refused
+			n.problem = p
+		}
+	}
+
+	return p
 }
 
 // renewAll renews the leases that nothing speaks against, in the fewest calls, one after

@@ -108,7 +108,7 @@ func (a *api) leaseRoutes() []route {
 			[]int{malformed, gone, large, invalid},
 		},
 		{
-			post, "leases/renew", a.batches.pass(a.renewMany), "renewLeases", "Renew up to 1000 leases, with an answer for each in their order",
+			post, "leases/renew", a.renewMany, "renewLeases", "Renew up to 1000 leases, with an answer for each in their order",
 			batchInput{},
 			map[int]any{ok: batchAnswer{}},
 			[]int{malformed, large, invalid},

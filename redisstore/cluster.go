@@ -32,6 +32,15 @@ func (s *Store) place(ctx context.Context, key string) string {
 
 // Place tells sessions apart whose leases lie on different masters: see [lease.Placer].
 func (s *Store) Place(ctx context.Context, id string) string {
+	return s.knownPlace(ctx, s.keys.Lease(id))
+}
+
+// DocumentPlace tells documents apart that lie on different masters: see [session.Placer].
+func (s *Store) DocumentPlace(ctx context.Context, id string) string {
+	return s.knownPlace(ctx, s.keys.Session(id))
+}
+
+func (s *Store) knownPlace(ctx context.Context, key string) string {
 	if !s.cluster {
 		return nowhere
 	}
@@ -39,7 +48,7 @@ func (s *Store) Place(ctx context.Context, id string) string {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel() // it asks nobody: the first calls have made the cluster known
 
-	return s.place(ctx, s.keys.Lease(id))
+	return s.place(ctx, key)
 }
 
 // groups returns the positions of n keys, those of each master together.

@@ -114,6 +114,22 @@ type Source interface {
 	Get(ctx context.Context, ids []string) ([]Document, error)
 }
 
+// Placer is a Source over several servers that fail apart.
+type Placer interface {
+	// DocumentPlace names the server that has a document, as far as is known without
+	// asking. That of a session's lease may be another.
+	DocumentPlace(ctx context.Context, id string) string
+}
+
+// PlaceOf returns the place of a document; that of a source over one server is empty.
+func PlaceOf(ctx context.Context, source Source, id string) string {
+	if p, ok := source.(Placer); ok {
+		return p.DocumentPlace(ctx, id)
+	}
+
+	return ""
+}
+
 // ErrCursor says that a cursor is none that a listing gave.
 var ErrCursor = errors.New("not a cursor of this listing")
 
