@@ -193,7 +193,7 @@ func (n *Node) leave(ctx context.Context) (done <-chan struct{}) {
 		select {
 		case n.publishing <- struct{}{}: // a card on its way would be written after its removal
 			defer func() { <-n.publishing }()
-		case <-time.After(leaveLimit): // it has a TTL
+		case <-time.After(leaveLimit / 2): // it has a TTL
 		}
 		if err := n.heart.Leave(ctx); err != nil { // its TTL does it then
 			n.cfg.Log.Emit(eventlog.RedisDown{Err: err})

@@ -22,6 +22,12 @@ func (i identity) changed(before identity) bool {
 	return i.runID != before.runID || i.role != before.role || i.replID != before.replID
 }
 
+// another reports whether it is another process than before, rather than one that changed
+// its role.
+func (i identity) another(before identity) bool {
+	return i.known() && before.known() && i.runID != before.runID
+}
+
 // parseIdentity reads the answers to INFO server and INFO replication.
 func parseIdentity(info string) identity {
 	return identity{

@@ -178,7 +178,7 @@ func (w *watch) observe(flags flagState, sub *subscription, id identity) {
 // gap announces that everything has to be looked at.
 func (w *watch) gap(id identity) {
 	restarted := id.changed(w.last) || (w.joined && !w.begun)
-	if w.cfg.Moved != nil && id.changed(w.last) {
+	if w.cfg.Moved != nil && id.another(w.last) {
 		w.cfg.Moved()
 	}
 	w.queue.addGap(Gap{Reason: w.why, Restarted: restarted, Server: id.runID})

@@ -45,7 +45,7 @@ func (d *demotion) DialHook(next redis.DialHook) redis.DialHook {
 			return &socketConn{knownConn: known, Conn: sys}, nil
 		}
 
-		return known, nil
+		return &coveredConn{knownConn: known, open: func() bool { return d.knows(c) }}, nil
 	}
 }
 
@@ -153,6 +153,14 @@ func closeAll(conns []net.Conn) {
 	}
 }
 
+func (d *demotion) knows(c net.Conn) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, ok := d.conns[c]
+
+	return ok
+}
+
 func (d *demotion) forget(c net.Conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -176,3 +184,27 @@ type socketConn struct {
 	*knownConn
 	syscall.Conn
 }
+
+// coveredConn is one whose socket can't be looked at, as TLS covers it. go-redis would take
+// each that was closed here for one that works, until a command fails on it.
+type coveredConn struct {
+	*knownConn
+
+	open func() bool
+}
+
+// SyscallConn implements syscall.Conn for go-redis alone, which looks at idle connections.
+func (c *coveredConn) SyscallConn() (syscall.RawConn, error) {
+	if !c.open() {
+		return nil, net.ErrClosed
+	}
+
+	return unseen{}, nil
+}
+
+// unseen is a socket of which nothing is known.
+type unseen struct{}
+
+func (unseen) Control(func(uintptr)) error    { return nil }
+func (unseen) Read(func(uintptr) bool) error  { return nil }
+func (unseen) Write(func(uintptr) bool) error { return nil }

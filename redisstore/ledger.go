@@ -97,7 +97,10 @@ func (s *Store) refusal(g lease.Grant, what string, r []any) error {
 	case code < 0:
 		return fmt.Errorf("%s a poll: %w", what, foreign(s.keys.Lease(g.Session)))
 	case code == 0 && len(r) == 2:
-		return fmt.Errorf("%s a poll with token %d, holder is %q: %w", what, g.Token, r[1], lease.ErrLost)
+		holder, _ := r[1].(string)
+
+		return fmt.Errorf("%s a poll with token %d: %w", what, g.Token,
+			&lease.LostError{Reason: fmt.Sprintf("its holder is %q", holder), Holder: holder})
 	default:
 		return fmt.Errorf("%s a poll: unexpected reply %v", what, r)
 	}

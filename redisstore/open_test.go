@@ -9,10 +9,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/redis/go-redis/v9"
 
+	"leasehold/internal/certtest"
 	"leasehold/internal/redistest"
 	"leasehold/lease"
 	"leasehold/lease/leasetest"
@@ -231,6 +233,26 @@ var _ = Describe("a client from Open", func() {
 			admin := server.Client()
 			DeferCleanup(admin.Close)
 			Expect(admin.Keys(ctx, "*").Val()).To(ConsistOf(nodes))
+		}
+	})
+
+	It("takes none of the connections that it has left, over TLS either", func() {
+		ca := certtest.New(GinkgoTB())
+		pair, err := tls.LoadX509KeyPair(ca.Pair(GinkgoTB(), "127.0.0.1"))
+		Expect(err).NotTo(HaveOccurred())
+		m := miniredis.NewMiniRedis()
+		Expect(m.StartTLS(&tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})).To(Succeed())
+		DeferCleanup(m.Close)
+		client, store := open("rediss://" + m.Addr() + "?skip_verify=true")
+		var beats sync.WaitGroup
+		for range 16 {
+			beats.Go(func() { _ = store.Beat(ctx, "n1", time.Minute) })
+		}
+		beats.Wait()
+		Expect(client.PoolStats().IdleConns).To(BeNumerically(">", 1))
+		redisstore.Reconnect(ctx, client)
+		for range 20 {
+			Expect(store.Beat(ctx, "n1", time.Minute)).To(Succeed())
 		}
 	})
 

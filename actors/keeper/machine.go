@@ -300,7 +300,7 @@ func (m *machine) onTerminated(id uint64, now time.Time) {
 		m.handBack(session, e, ErrFailed)
 		return
 	}
-	if !e.ended.Released {
+	if !e.ended.Released && !e.ended.Taken {
 		m.lost.keep(session, mark{until: e.trustEnded(now).Add(m.margin)}, now)
 	}
 	m.burn(session, e, e.ended.Err, now)

@@ -347,6 +347,14 @@ var _ = Describe("a keeper's machine", func() {
 			Expect(out.renew).To(BeTrue())
 		})
 
+		It("does not count as just lost what another has taken", func() {
+			d.m.onEvent(redisevents.Gap{Server: "one"}, d.now)
+			id, _ := d.hold(7)
+			d.end(id, leaseholder.Ended{Trusted: d.now, Taken: true})
+			restart()
+			Expect(*d.ask(true)).To(Equal([]Taken{{Err: ErrHeldOff}}))
+		})
+
 		It("hears nothing of another server in an error, which a demoted one may send", func() {
 			d.m.onEvent(redisevents.Gap{Server: "two"}, d.now)
 			d.ask(true)

@@ -272,7 +272,7 @@ func (m *machine) onGranted(o lease.Outcome, e *entry, a *ask, sent, now time.Ti
 	unsure := o.Fresh || o.Already && o.Server == "" || !sent.After(m.forgotAt)
 	if unsure && m.forgotten(e, sent, now) {
 		heldOff = m.ttl(e) // a poll of who had it may still be in flight
-		e.keptUntil = later(e.keptUntil, now.Add(heldOff))
+		e.keptUntil = later(e.keptUntil, now.Add(min(heldOff, m.hold(e))))
 	}
 	aloneFrom := now.Add(m.ttl(e))
 	if o.Fresh && m.isNew(e, now) || e.stillOurs(now) {
@@ -442,7 +442,7 @@ func (m *machine) onStatus(s lease.Status, e *entry, now time.Time) {
 		// went back to a lease that was given up since, and may have forgotten who had it
 		// then, as it may have before that claim.
 		e.free()
-		if e.ours && !e.doubtful(now) {
+		if e.stillOurs(now) && !e.doubtful(now) {
 			e.own(now)
 		}
 		e.doubtUntil = now.Add(max(s.Remaining, m.ttl(e)))

@@ -75,7 +75,7 @@ func (p *pollerActor) handle(c actor.Context, message Message) {
 		p.hold, p.abort, p.done = nil, nil, nil
 		p.owed = m.owed
 		if m.kind == polled {
-			p.attempt, p.failing = 0, m.failed
+			p.attempt, p.failing = 0, m.failed || m.canceled && p.failing
 		}
 		p.noteDeferral(m)
 		p.ended(c, m)

@@ -71,7 +71,11 @@ func (a *attempt) settle(ctx context.Context) error {
 	case err == nil:
 		a.deps.Results.Recorded(a.owed.event)
 		a.owed = nil
+	case errors.Is(err, lease.ErrLost):
+		a.fenced(err)
+		a.owed = nil
 	case lease.Unknown(err) && !time.Now().Before(a.owed.until): // the next slot does not wait for it
+		a.owed = nil
 		return nil
 	}
 	return err
@@ -84,6 +88,9 @@ func (a *attempt) run(ask, poll context.Context) *ran {
 	}
 	bound := a.session.Timeout + Slack(a.deps.Timeout)
 	begun, err := lease.Start{}, a.settle(poll)
+	if !errors.Is(err, lease.ErrLost) && ask.Err() != nil {
+		return a.skipped(&ran{kind: unusable})
+	}
 	poll, cancel := context.WithDeadline(poll, time.Now().Add(bound))
 	defer cancel()
 	if err == nil {
@@ -148,7 +155,8 @@ func (a *attempt) work(poll context.Context, begun lease.Start, heard time.Time)
 	}
 	// Reckoned from when the answer was heard, this clock is never ahead of Redis.
 	wait := max(0, next.Sub(begun.At.Add(time.Since(heard))))
-	r := &ran{kind: polled, wait: wait, failed: !result.OK && result.Class != Canceled}
+	r := &ran{kind: polled, wait: wait, canceled: result.Class == Canceled}
+	r.failed = !result.OK && !r.canceled
 	if !recorded && spoken {
 		r.owed = &owed{result: result, event: event, until: time.Now().Add(wait)}
 	}
@@ -218,8 +226,7 @@ func (a *attempt) record(poll context.Context, r lease.Result, event results.Mes
 			return true, true
 		case errors.Is(err, lease.ErrLost):
 			a.cell.Kill(err)
-			a.deps.Results.Fenced()
-			a.deps.Log.Emit(eventlog.ResultFenced{Session: g.Session, Version: int64(g.Token), Err: err})
+			a.fenced(err)
 			return false, false
 		case try == recordTries, ended:
 			a.deps.Log.Emit(eventlog.PollDeferred{Session: g.Session, Version: int64(g.Token), Err: err})
@@ -227,6 +234,13 @@ func (a *attempt) record(poll context.Context, r lease.Result, event results.Mes
 		}
 		a.pause()
 	}
+}
+
+// fenced tells of a result that Redis refused.
+func (a *attempt) fenced(err error) {
+	g := a.grant()
+	a.deps.Results.Fenced()
+	a.deps.Log.Emit(eventlog.ResultFenced{Session: g.Session, Version: int64(g.Token), Err: err})
 }
 
 // pause is the wait between two tries. When the lease ends, the last one follows at once.

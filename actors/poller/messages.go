@@ -39,9 +39,10 @@ type ran struct {
 	owed *owed
 	// wait is how long the next slot is away.
 	wait time.Duration
-	// failed says that the target was polled and failed.
-	failed bool
-	err    error
+	// failed says that the target was polled and failed, canceled that nothing was learnt
+	// of it.
+	failed, canceled bool
+	err              error
 }
 
 // kind says how an attempt ended.

@@ -74,6 +74,22 @@ var _ = Describe("a result that Redis did not take", func() {
 		})
 	})
 
+	It("leads to no poll where the poller is stopped meanwhile", func() {
+		run(func(g Gomega, b *bench) {
+			b.stub.plan(unrecorded)
+			b.start(daily(), 0)
+			bubble.Sleep(10 * time.Second)
+			b.stub.plan(func(st *stub) {
+				st.finish = func(lease.Result) error { time.Sleep(1500 * time.Millisecond); return nil }
+			})
+			bubble.Sleep(2200 * time.Millisecond) // the question is on its way
+			b.tell(&poller.Stop{})
+			bubble.Sleep(3 * time.Second)
+			g.Expect(b.stub.see().begins).To(HaveLen(1))
+			g.Expect(b.terminated()).To(BeTrue())
+		})
+	})
+
 	It("ends its lease where it is refused later", func() {
 		run(func(g Gomega, b *bench) {
 			b.stub.plan(unrecorded)
