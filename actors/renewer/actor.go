@@ -21,7 +21,7 @@ type tracked struct {
 	ttl       time.Duration // its group's
 	lasts     time.Duration // its own TTL
 	busy      bool          // a renewal is in flight
-	again     bool          // renew once more when it is answered: the TTL is another now
+	again     bool          // renew once more when it is answered: the TTL is another now, or the lease in doubt
 	suspended bool
 	gone      bool // no longer tracked
 }

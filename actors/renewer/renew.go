@@ -102,11 +102,15 @@ func (r *renewerActor) verify(c actor.Context, grant lease.Grant) {
 	r.doubtful[grant] = struct{}{}
 }
 
-// renewAll renews all leases now. What is on its way may be older than the reason.
+// doubt has a lease renewed once more if it is being renewed: what is on its way may be
+// older than the doubt.
+func (t *tracked) doubt() { t.again = t.again || t.busy }
+
+// renewAll renews all leases now.
 func (r *renewerActor) renewAll(c actor.Context) {
 	for ttl, g := range r.groups {
 		for _, t := range g.leases {
-			t.again = t.again || t.busy
+			t.doubt()
 		}
 		r.burst(c, ttl)
 	}
@@ -119,7 +123,7 @@ func (r *renewerActor) verifyNow(c actor.Context) {
 		var leases []*tracked
 		for grant := range doubtful {
 			if t, ok := g.leases[grant]; ok {
-				t.again = t.again || t.busy // the one on its way may be older than the doubt
+				t.doubt()
 				leases = append(leases, t)
 			}
 		}
