@@ -17,17 +17,24 @@ import (
 	"leasehold/test/fleet/check"
 )
 
+// addressed starts three nodes with nine sessions behind an address that can lead elsewhere.
+func addressed(t *testing.T) (f *fleet, address *redistest.Proxy, ids []string, nodes []*node) {
+	t.Helper()
+	f = newFleet(t, plan{ttl: 3 * time.Second})
+	address = redistest.StartProxy(t, f.redis.Addr())
+	f.plan.env = []string{fmt.Sprintf("LEASEHOLD_REDIS_URL=redis://%s/0", address.Addr())}
+	ids = f.putMany(9)
+	nodes = f.start("a", "b", "c")
+	f.settled(10*time.Second, nodes...)
+	return f, address, ids, nodes
+}
+
 // A fail-over behind an unchanged address leaves old sockets open to the demoted
 // server. C05: redis/go-redis#790, envoyproxy/ratelimit#1191, drogon#2548.
 func TestAFailOverBehindAnUnchangedAddressIsFollowed(t *testing.T) {
 	long(t)
-	f := newFleet(t, plan{ttl: 3 * time.Second})
+	f, proxy, ids, nodes := addressed(t)
 	master, other := f.redis, f.replicate()
-	proxy := redistest.StartProxy(t, master.Addr())
-	f.plan.env = []string{fmt.Sprintf("LEASEHOLD_REDIS_URL=redis://%s/0", proxy.Addr())}
-	ids := f.putMany(9)
-	nodes := f.start("a", "b", "c")
-	f.settled(10*time.Second, nodes...)
 	for _, n := range nodes {
 		n.widen(8) // idle connections must move, too
 	}
@@ -77,13 +84,8 @@ func TestAFailOverBehindAnUnchangedAddressIsFollowed(t *testing.T) {
 // fresh connection can tell. Nodes that are connected follow it in ten seconds and a bit.
 func TestAnAddressThatMovesIsFollowedThoughTheFormerServerGoesOn(t *testing.T) {
 	long(t)
-	f := newFleet(t, plan{ttl: 3 * time.Second})
+	f, proxy, ids, nodes := addressed(t)
 	former, other := f.redis, f.replicate()
-	proxy := redistest.StartProxy(t, former.Addr())
-	f.plan.env = []string{fmt.Sprintf("LEASEHOLD_REDIS_URL=redis://%s/0", proxy.Addr())}
-	ids := f.putMany(9)
-	nodes := f.start("a", "b", "c")
-	f.settled(10*time.Second, nodes...)
 	left := f.client(former)
 	f.promote(other)
 	proxy.Retarget(other.Addr())
