@@ -16,10 +16,11 @@ FLEET           := ./test/fleet/...
 OTHERS          = $$(go list ./... | grep -v '/test/fleet')
 TIMEOUT         := 15m
 # Simulated fleets: make sim SEED=7, HOURS=500 or MINUTES=10; without any, two
-# minutes from a random seed.
+# minutes from a random seed. LENGTH=8 cuts each fleet to at most so many hours.
 SEED            ?=
 HOURS           ?=
 MINUTES         ?=
+LENGTH          ?=
 # Benchmarks: how long each runs; which lines of test/bench, how often, whether the
 # largest sizes too, and a file for JSON.
 BENCHTIME       ?= 300ms
@@ -57,8 +58,8 @@ fleet: redis python ## run all trials on real processes, the long ones too
 soak: redis ## run a fleet under churn and faults for MINUTES (10) and see that it does not grow
 	SOAK=$(or $(MINUTES),10) go test -count=1 -timeout 0 -run '^TestSoak$$' -v ./test/fleet
 
-sim: ## simulate fleets under random faults: SEED, HOURS, MINUTES (2)
-	SIM=1 SEED=$(SEED) HOURS=$(HOURS) MINUTES=$(MINUTES) go test -count=1 -timeout 0 -run '^TestSim$$' -v ./test/sim
+sim: ## simulate fleets under random faults: SEED, HOURS, MINUTES (2), LENGTH
+	SIM=1 SEED=$(SEED) HOURS=$(HOURS) MINUTES=$(MINUTES) LENGTH=$(LENGTH) go test -count=1 -timeout 0 -run '^TestSim$$' -v ./test/sim
 
 sim-mutants: ## see that the simulation convicts each of a set of broken builds
 	go run ./test/sim/mutants

@@ -43,6 +43,21 @@ func (s Scenario) cut(at Span) Scenario {
 	return s
 }
 
+// within cuts after the last calm that ends within a length, so that what the last
+// storm left behind is still judged. A fleet that has no calm by then stays whole.
+func (s Scenario) within(length Span) Scenario {
+	until := Span(0)
+	for _, c := range s.Calms {
+		if c.Until <= length {
+			until = max(until, c.Until)
+		}
+	}
+	if until == 0 {
+		return s
+	}
+	return s.cut(until)
+}
+
 // fewerFaults is delta debugging: it takes away parts of the list, large ones
 // first, for as long as what is left fails.
 func fewerFaults(s Scenario, try tryAll) Scenario {

@@ -68,6 +68,20 @@ func TestShrinkingDropsWhatCameLater(t *testing.T) {
 	g.Expect(s.Faults).To(HaveLen(2), "the original stays")
 }
 
+func TestAFleetIsCutAfterACalm(t *testing.T) {
+	g := NewWithT(t)
+	s := Scenario{
+		Length: Span(time.Hour),
+		Calms: []Calm{
+			{At: Span(2 * time.Minute), Until: Span(3 * time.Minute)}, {At: Span(20 * time.Minute), Until: Span(22 * time.Minute)},
+			{At: Span(30 * time.Minute), Until: Span(33 * time.Minute)},
+		},
+	}
+	g.Expect(s.within(Span(22 * time.Minute))).To(Equal(s.cut(Span(22 * time.Minute))))
+	g.Expect(s.within(Span(32 * time.Minute))).To(Equal(s.cut(Span(22*time.Minute))), "no calm is left unfinished")
+	g.Expect(s.within(Span(2 * time.Minute))).To(Equal(s), "none is over by then")
+}
+
 func TestWhatDoesNotFailAgainStaysAsItIs(t *testing.T) {
 	g := NewWithT(t)
 	s := Draw(1)

@@ -106,6 +106,9 @@ func TestSim(t *testing.T) {
 		Wall:   time.Duration(number(t, "MINUTES", 0) * float64(time.Minute)),
 		Shrink: time.Duration(number(t, "SIM_SHRINK", 10) * float64(time.Minute)), Keep: failures,
 	}
+	if length := number(t, "LENGTH", 0); length > 0 {
+		c.scenario = func(seed uint64) Scenario { return Draw(seed).within(Span(length * float64(time.Hour))) }
+	}
 	bounded := c.Seeds > 0 || c.Hours > 0 || c.Wall > 0
 	switch {
 	case os.Getenv("SEED") == "":
