@@ -69,14 +69,14 @@ func newStub() *stub {
 }
 
 func (s *stub) Begin(ctx context.Context, _ lease.Grant, slot lease.Slot) (lease.Start, error) {
+	if ctx.Err() != nil { // nothing is sent
+		return lease.Start{}, ctx.Err()
+	}
 	s.mu.Lock()
 	s.begins = append(s.begins, time.Now())
 	s.slots = append(s.slots, slot)
 	begin := s.begin
 	s.mu.Unlock()
-	if ctx.Err() != nil {
-		return lease.Start{}, ctx.Err()
-	}
 	return begin(slot)
 }
 
