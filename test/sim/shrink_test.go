@@ -73,13 +73,14 @@ func TestAFleetIsCutAfterACalm(t *testing.T) {
 	s := Scenario{
 		Length: Span(time.Hour),
 		Calms: []Calm{
-			{At: Span(2 * time.Minute), Until: Span(3 * time.Minute)}, {At: Span(20 * time.Minute), Until: Span(22 * time.Minute)},
+			{At: Span(2 * time.Minute), Until: Span(3 * time.Minute)},
+			{At: Span(20 * time.Minute), Until: Span(22 * time.Minute)},
 			{At: Span(30 * time.Minute), Until: Span(33 * time.Minute)},
 		},
 	}
 	g.Expect(s.within(Span(22 * time.Minute))).To(Equal(s.cut(Span(22 * time.Minute))))
-	g.Expect(s.within(Span(32 * time.Minute))).To(Equal(s.cut(Span(22*time.Minute))), "no calm is left unfinished")
-	g.Expect(s.within(Span(2 * time.Minute))).To(Equal(s), "none is over by then")
+	g.Expect(s.within(Span(32*time.Minute))).To(Equal(s.cut(Span(22*time.Minute))), "no calm is left unfinished")
+	g.Expect(s.within(Span(2*time.Minute))).To(Equal(s), "none is over by then")
 }
 
 func TestWhatDoesNotFailAgainStaysAsItIs(t *testing.T) {
