@@ -56,6 +56,7 @@ func TestAUserWithTheLeastRightsCanDoAll(t *testing.T) {
 	do(`SET session:task {"kind":"log","interval":"1h","misfire":"once"}`)
 	do(`SET session:job {"kind":"external"}`)
 	do(`HSET ` + defaults.Keys.State("job") + ` version 9007199254740993`) // larger than what is exact in a script
+	do(`LPUSH ` + defaults.Keys.Node("odd") + ` no-heartbeat`)
 
 	url := strings.Replace(s.URL(), "redis://", "redis://leasehold:hunter2@", 1)
 	out, stop := runs(t, "LEASEHOLD_REDIS_URL="+url, "LEASEHOLD_HTTP_ADDR=127.0.0.1:0", "LEASEHOLD_RECONCILE_INTERVAL=500ms",
