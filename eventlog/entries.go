@@ -17,8 +17,8 @@ func nodeEntries() []Entry {
 		{
 			NodeDraining{},
 			in(Info),
-			"a graceful stop has begun",
-			fields(opt("reason").note("`SIGTERM`, `SIGINT`"), always("leases")),
+			"a stop has begun, or the node can't go on and leaves",
+			fields(opt("reason").note("`SIGTERM`, `SIGINT`, or why it failed"), always("leases")),
 		},
 		{
 			NodeFailed{},
@@ -30,7 +30,7 @@ func nodeEntries() []Entry {
 			NodeStopped{},
 			in(Info),
 			"last line of a process, but for one that was killed, or ended by a second signal",
-			fields(opt("reason").note("`SIGTERM`, `SIGINT`, or why it failed"), always("leases_left").note("left to run out"), always("duration_ms").note("since the node began to work")),
+			fields(opt("reason").note("`SIGTERM`, `SIGINT`, or why it failed"), always("leases_left").note("left to run out"), always("duration_ms").note("of the stop")),
 		},
 		{
 			NodeFenced{},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -86,6 +87,28 @@ func TestAFailedStartIsToldByTheLog(t *testing.T) {
 			t.Errorf("exit %d, logged %+v", code, log)
 		}
 	})
+}
+
+// The others plan with whoever has a heartbeat.
+func TestANodeThatFailsLeavesTheFleet(t *testing.T) {
+	s := redistest.StartServer(t, "--rename-command", "CONFIG", "")
+	client := s.Client()
+	defer func() { _ = client.Close() }()
+	client.Set(t.Context(), "session:a", `{"kind":"log","interval":"1s"}`, 0)
+	cfg := settings(t, "LEASEHOLD_REDIS_URL="+s.URL(), "LEASEHOLD_HTTP_ADDR=", "LEASEHOLD_KEYSPACE_EVENTS=require")
+	code, log := startsInVain(t, cfg, eventlog.Info, make(chan string))
+	var events []string
+	for _, line := range log {
+		events = append(events, line.Event)
+	}
+	if !slices.Contains(events, "node.draining") || code != exitFailure {
+		t.Errorf("exit %d, logged %q: the node was not at work, or did not drain", code, events)
+	}
+	for _, pattern := range []string{"poll:node:*", "poll:info:*", "poll:lease:*"} {
+		if left := client.Keys(t.Context(), pattern).Val(); len(left) > 0 {
+			t.Errorf("left behind: %q", left)
+		}
+	}
 }
 
 // told is what matters here of a line.

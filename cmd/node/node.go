@@ -116,23 +116,26 @@ func (n nodeSpec) work(ctx context.Context, stop <-chan string, client redis.Uni
 	return n.await(ctx, stop, running, server, out)
 }
 
-// await waits for a reason to stop, and drains the node.
+// await waits for a reason to stop, or for a failure, and drains the node.
 func (n nodeSpec) await(
 	ctx context.Context, stop <-chan string, running *node.Node, server *server, out outlets,
 ) (exitCode, eventlog.NodeStopped) {
+	var why string
+	code := exitOK
 	select {
-	case err := <-running.Failed():
-		code, last := n.fail(exitFailure, err.Error())
-		last.LeasesLeft = running.Leases()
-		return code, last
-	case reason := <-stop:
-		began := time.Now()
-		n.log.Emit(eventlog.NodeDraining{Reason: reason, Leases: running.Leases()})
-		server.draining()
-		tellSystemd(daemon.SdNotifyStopping)
-		code, reason := n.drain(ctx, running, reason, out)
-		return code, eventlog.NodeStopped{Reason: reason, LeasesLeft: running.Leases(), Duration: time.Since(began)}
+	case err := <-running.Failed(): // what the others see of it must not stay behind
+		failed, last := n.fail(exitFailure, err.Error())
+		code, why = failed, last.Reason
+	case why = <-stop:
 	}
+	began := time.Now()
+	n.log.Emit(eventlog.NodeDraining{Reason: why, Leases: running.Leases()})
+	server.draining()
+	tellSystemd(daemon.SdNotifyStopping)
+	if left, reason := n.drain(ctx, running, why, out); code == exitOK {
+		code, why = left, reason
+	}
+	return code, eventlog.NodeStopped{Reason: why, LeasesLeft: running.Leases(), Duration: time.Since(began)}
 }
 
 // drain hands the leases back, then empties the sinks. Polls in flight may go on until
