@@ -262,7 +262,7 @@ func eventEntries() []Entry {
 			ReconcileRepaired{},
 			in(Warn),
 			"the scan found what no event had told",
-			fields(always("kind").note("`lease`, `session`"), always("count")),
+			fields(always("kind").note("`lease`, `session`, `state` (of a session that has gone)"), always("count")),
 		},
 		{
 			ReconcileFailed{},

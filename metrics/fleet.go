@@ -31,7 +31,7 @@ func (mk maker) fleet() fleetMetrics {
 		gaps:       mk.counter("events_gaps_total", "Times that keyspace events may have been missed; each is followed by a full look."),
 		refusals:   mk.counter("events_refusals_total", "Times that Redis refused flags or channels of keyspace events."),
 		repairs: mk.counters("reconcile_repairs_total", "What the scan found although no event had told of it, by kind.",
-			"kind", "lease", "session"),
+			"kind", "lease", "session", "state"),
 		failures: mk.counter("actor_failures_total", "Panics in actors, or in requests to the API."),
 		outages:  mk.counter("redis_outages_total", "Outages of Redis, by a heartbeat without an answer."),
 		fencings: mk.counter("fencings_total", "Times that the node's heartbeat was not accepted in time, so that it claimed nothing."),

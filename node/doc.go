@@ -4,6 +4,9 @@
 //
 // The parts and the order in which they start and stop.
 //
+// Beside the actors it looks, now and then, for what no event tells: sessions that are
+// overdue, and states whose sessions have gone.
+//
 // A node polls the fleet's sessions by plan (package membership). One without a poll
 // function leases what its process asks for (package keeper), and may do so without
 // being a member of the fleet.

@@ -84,6 +84,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	n.running.Go(n.listen)
 	n.running.Go(func() { n.warnOfEviction(ctx) })
+	n.running.Go(n.sweep)
 	if cfg.Gauge != nil {
 		n.running.Go(n.feelPulse)
 		n.running.Go(n.lookForOverdue)

@@ -45,6 +45,26 @@ func (s *Store) Scan(ctx context.Context, each func([]session.Document)) error {
 	return nil
 }
 
+// States calls each with the sessions that have a state, in batches. One may come twice. It
+// ends with the first error, which may be of each.
+func (s *Store) States(ctx context.Context, each func(sessions []string) error) error {
+	err := s.scan(ctx, s.keys.StateGlob(), func(keys []string) error {
+		ids := make([]string, 0, len(keys))
+		for _, key := range keys {
+			if kind, id := s.keys.Parse(key); kind == rediskey.State {
+				ids = append(ids, id)
+			}
+		}
+
+		return each(ids)
+	})
+	if err != nil {
+		return fmt.Errorf("scan the states: %w", err)
+	}
+
+	return nil
+}
+
 // Get reads the documents named, in their order: see [session.Source].
 func (s *Store) Get(ctx context.Context, ids []string) ([]session.Document, error) {
 	docs := apart(ctx, s, ids, func(s *Store, id string) string { return s.keys.Session(id) }, (*Store).get)
