@@ -507,3 +507,19 @@ func relationsHold(t *testing.T, c config.Config) {
 		t.Error(err)
 	}
 }
+
+func TestEachOfTwoPrefixesIsBlamedForItsOwnFault(t *testing.T) {
+	_, err := config.Load([]string{"LEASEHOLD_KEY_PREFIX=x{", "LEASEHOLD_SESSION_PREFIX=" + strings.Repeat("s", 600)}, nil)
+	for _, want := range []string{
+		`LEASEHOLD_KEY_PREFIX="x{": key prefix "x{" has a brace but no complete hash tag`,
+		`s…": session prefix has 600 bytes, more than 512`,
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	_, err = config.Load([]string{"LEASEHOLD_KEY_PREFIX=session", "LEASEHOLD_SESSION_PREFIX=sessionlease:"}, nil)
+	if want := `LEASEHOLD_SESSION_PREFIX="sessionlease:": session prefix "sessionlease:" collides`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

@@ -74,13 +74,15 @@ func (l *loader) fits(blame, ttlName string, ttl time.Duration, parts []string, 
 // relateKeys keeps the fleet's keys, the documents and the stream apart.
 func (l *loader) relateKeys() {
 	c := &l.cfg
+	l.prefix("LEASEHOLD_KEY_PREFIX", c.Keys.ValidatePrefix)
+	l.prefix("LEASEHOLD_SESSION_PREFIX", c.Keys.ValidateSessionPrefix)
 	if !l.sound("LEASEHOLD_KEY_PREFIX", "LEASEHOLD_SESSION_PREFIX") {
 		return
 	}
-	if err := c.Keys.Validate(); err != nil {
-		blame := "LEASEHOLD_KEY_PREFIX"
-		if c.sources[blame] == Default || (rediskey.Keys{Prefix: c.Keys.Prefix, SessionPrefix: "\x01"}).Validate() == nil {
-			blame = "LEASEHOLD_SESSION_PREFIX"
+	if err := c.Keys.Validate(); err != nil { // each alone is sound
+		blame := "LEASEHOLD_SESSION_PREFIX"
+		if c.sources[blame] == Default {
+			blame = "LEASEHOLD_KEY_PREFIX"
 		}
 		l.fault(blame, err.Error())
 		return
@@ -90,6 +92,12 @@ func (l *loader) relateKeys() {
 	}
 	if kind, _ := c.Keys.Parse(c.ResultStream); kind != rediskey.Foreign {
 		l.fault("LEASEHOLD_RESULT_STREAM", fmt.Sprintf("must not be the name of a %s key", kind))
+	}
+}
+
+func (l *loader) prefix(name string, check func() error) {
+	if err := check(); err != nil && l.sound(name) {
+		l.fault(name, err.Error())
 	}
 }
 

@@ -1,6 +1,7 @@
 package rediskey
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -18,12 +19,18 @@ func ValidID(id string) error {
 // every key.
 const maxPrefixBytes = 512
 
-// Validate says why the prefixes can't be used, or nil.
+// Validate says why the prefixes can't be used, or nil: all that each check of them says.
 func (k Keys) Validate() error {
-	if err := validPrefix("key prefix", k.Prefix); err != nil {
+	if err := errors.Join(k.ValidatePrefix(), k.ValidateSessionPrefix()); err != nil {
 		return err
 	}
-	if err := validPrefix("session prefix", k.SessionPrefix); err != nil {
+
+	return k.apart()
+}
+
+// ValidatePrefix says why Prefix can't be used, whatever the other one is, or nil.
+func (k Keys) ValidatePrefix() error {
+	if err := validPrefix("key prefix", k.Prefix); err != nil {
 		return err
 	}
 	// An open brace would take the hash tag of the state key for itself.
@@ -31,8 +38,12 @@ func (k Keys) Validate() error {
 		return fmt.Errorf("key prefix %q has a brace but no complete hash tag", k.Prefix)
 	}
 
-	return k.apart()
+	return nil
 }
+
+// ValidateSessionPrefix says why SessionPrefix can't be used, whatever the other one is,
+// or nil.
+func (k Keys) ValidateSessionPrefix() error { return validPrefix("session prefix", k.SessionPrefix) }
 
 // validPrefix checks one prefix by itself.
 func validPrefix(name, prefix string) error {
