@@ -54,13 +54,15 @@ func New(cfg Config) http.Handler {
 		mux.Handle("GET /metrics", cfg.Metrics)
 	}
 	if cfg.Leases == nil {
-		return mux
+		return routed(mux)
 	}
 	leases := newAPI(*cfg.Leases, cfg.Ready)
 	leases.describe(mux)
 	if cfg.Leases.Profiles {
 		leases.profiles(mux)
 	}
+
+	others := routed(mux)
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A ServeMux would clean the path, and lead a/../b elsewhere.
@@ -69,9 +71,38 @@ func New(cfg Config) http.Handler {
 
 			return
 		}
-		mux.ServeHTTP(w, r)
+		others.ServeHTTP(w, r)
 	})
 }
+
+// routed has a problem answer what leads to no route, in place of the library's text.
+func routed(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler, pattern := mux.Handler(r)
+		if pattern != "" {
+			mux.ServeHTTP(w, r)
+
+			return
+		}
+		refusal := refused{header: w.Header()}
+		handler.ServeHTTP(&refusal, r)
+		if refusal.status == http.StatusMethodNotAllowed {
+			noMethod(w.Header().Get("Allow")).write(w)
+		} else {
+			noRoute().write(w)
+		}
+	})
+}
+
+// refused takes the status of an answer, and none of its text.
+type refused struct {
+	header http.Header
+	status int
+}
+
+func (r *refused) Header() http.Header       { return r.header }
+func (r *refused) WriteHeader(status int)    { r.status = status }
+func (*refused) Write(b []byte) (int, error) { return len(b), nil }
 
 // report answers by the checks.
 func report(checks []Check, bad string) http.HandlerFunc {

@@ -94,13 +94,26 @@ func TestACheckThatHangsFails(t *testing.T) {
 	})
 }
 
-func TestOtherPathsAndMethods(t *testing.T) {
-	if code, _ := get(t, nil, "/other"); code != http.StatusNotFound {
-		t.Errorf("/other: %d", code)
-	}
-	w := httptest.NewRecorder()
-	httpapi.New(httpapi.Config{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/healthz", nil))
-	if w.Code != http.StatusMethodNotAllowed {
-		t.Errorf("POST /healthz: %d", w.Code)
+func TestWhatLeadsNowhereIsToldAsAProblem(t *testing.T) {
+	for _, c := range []struct {
+		method, path string
+		status       int
+		allow, title string
+	}{
+		{http.MethodGet, "/nope", http.StatusNotFound, "", "no such route"},
+		{http.MethodPost, "/healthz", http.StatusMethodNotAllowed, "GET, HEAD", "no such method"},
+	} {
+		w := httptest.NewRecorder()
+		httpapi.New(httpapi.Config{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), c.method, c.path, nil))
+		var p struct {
+			Title  string
+			Status int
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.Title != c.title || p.Status != c.status {
+			t.Errorf("%s %s: %q: %v", c.method, c.path, w.Body, err)
+		}
+		if h := w.Header(); w.Code != c.status || h.Get("Allow") != c.allow || h.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s %s: %d, %v", c.method, c.path, w.Code, h)
+		}
 	}
 }

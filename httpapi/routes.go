@@ -54,7 +54,7 @@ func (a *api) find(c *call, header http.Header) (handler, *problem) {
 		methods = append(methods, r.method)
 	}
 	if methods == nil {
-		return nil, newProblem(http.StatusNotFound, "no such route", "")
+		return nil, noRoute()
 	}
 	if methods[0] == http.MethodGet {
 		methods = slices.Insert(methods, 1, http.MethodHead)
@@ -62,7 +62,7 @@ func (a *api) find(c *call, header http.Header) (handler, *problem) {
 	allow := strings.Join(methods, ", ")
 	header.Set("Allow", allow)
 
-	return nil, newProblem(http.StatusMethodNotAllowed, "no such method", "this path answers to "+allow)
+	return nil, noMethod(allow)
 }
 
 // sentPath is the path as it was sent. Where that has a character that should have been
@@ -102,3 +102,9 @@ func (a *api) matches(c *call, route, path string) bool {
 
 // idField is the name of a session's ID in bodies: session_id for sessions.
 func idField(resource string) string { return strings.TrimSuffix(resource, "s") + "_id" }
+
+func noRoute() *problem { return newProblem(http.StatusNotFound, "no such route", "") }
+
+func noMethod(allow string) *problem {
+	return newProblem(http.StatusMethodNotAllowed, "no such method", "this path answers to "+allow)
+}
