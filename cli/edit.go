@@ -44,7 +44,7 @@ type addition struct {
 
 func (d Deps) addSessions() *cobra.Command {
 	var a addition
-	cmd := d.editing(&cobra.Command{
+	cmd := d.changing(&cobra.Command{
 		Use:   "add [ID] -f FILE",
 		Short: "Add sessions from a file or standard input, all or none",
 		Long: `Add sessions. Without an ID, the input holds any number of JSON objects: one list,
@@ -78,25 +78,32 @@ func (f *fleet) addSessions(ctx context.Context, a addition, args []string) erro
 	if err != nil {
 		return err
 	}
-	todo := slices.DeleteFunc(entries, func(e entry) bool { return there[e.ID] == unchanged })
-	verb := "added"
+	would := ""
 	if a.dryRun {
-		verb = "would be added"
-	} else if err := f.write(ctx, todo, a.replace); err != nil {
-		return err
+		would = "would be "
 	}
-	replaced, same := 0, 0
-	for _, how := range there {
-		switch how {
-		case changed:
-			replaced++
-		case unchanged:
-			same++
-		case absent:
+	sum := make(map[presence]int)
+	var todo []entry
+	for _, e := range entries {
+		how := there[e.ID]
+		sum[how]++
+		switch {
+		case how == unchanged:
+			err = f.counted(e.ID, "unchanged")
+		case a.dryRun:
+			err = f.counted(e.ID, would+how.done())
+		default:
+			todo = append(todo, e)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	fmt.Fprintf(f.Stdout, "%d %s, %d replaced, %d unchanged\n", len(todo)-replaced, verb, replaced, same)
-	return nil
+	err = f.write(ctx, todo, a.replace, func(id string) error { return f.counted(id, there[id].done()) })
+	if err == nil && f.sentences() {
+		_, err = fmt.Fprintf(f.Stdout, "%d %sadded, %d replaced, %d unchanged\n", sum[absent], would, sum[changed], sum[unchanged])
+	}
+	return err
 }
 
 // input reads and checks the sessions of a file.
@@ -148,6 +155,14 @@ const (
 	changed
 )
 
+// done is what adding makes of it.
+func (p presence) done() string {
+	if p == changed {
+		return "replaced"
+	}
+	return "added"
+}
+
 // compare reads what is there of the entries. That there is something is a fault,
 // unless it may be replaced.
 func (f *fleet) compare(ctx context.Context, entries []entry, replace bool) (map[string]presence, error) {
@@ -185,8 +200,8 @@ func (f *fleet) compare(ctx context.Context, entries []entry, replace bool) (map
 	return there, nil
 }
 
-// write writes the entries. Its error says how many were.
-func (f *fleet) write(ctx context.Context, entries []entry, replace bool) error {
+// write writes the entries, and tells of each. Its error says how many were.
+func (f *fleet) write(ctx context.Context, entries []entry, replace bool, tell func(id string) error) error {
 	progress := f.progress("written", len(entries))
 	defer progress.end()
 	done, failed := 0, error(nil)
@@ -196,10 +211,11 @@ func (f *fleet) write(ctx context.Context, entries []entry, replace bool) error 
 			docs[i] = e.Document
 		}
 		for i, err := range f.editor().Put(ctx, docs, replace) {
-			switch {
-			case err == nil:
+			if err == nil {
 				done++
-			case failed == nil:
+				err = tell(docs[i].ID)
+			}
+			if err != nil && failed == nil {
 				failed = fmt.Errorf("session %s: %w", rediskey.Display(docs[i].ID), err)
 			}
 		}
@@ -213,7 +229,7 @@ func (f *fleet) write(ctx context.Context, entries []entry, replace bool) error 
 
 func (d Deps) removeSessions() *cobra.Command {
 	var all, yes bool
-	cmd := d.editing(&cobra.Command{
+	cmd := d.changing(&cobra.Command{
 		Use:   "rm ID... | --all --yes",
 		Short: "Remove sessions",
 		Long: `Remove the documents of sessions: nodes stop polling them, and give their leases
@@ -262,9 +278,12 @@ func (f *fleet) removeAll(ctx context.Context) error {
 		}
 		before := removed
 		for i, err := range f.editor().Remove(ctx, ids) {
+			if err == nil {
+				removed++
+				err = f.counted(ids[i], "removed")
+			}
 			switch {
 			case err == nil:
-				removed++
 			case errors.Is(err, redisedit.ErrMissing): // somebody else was faster
 			case failed == nil:
 				failed = fmt.Errorf("session %s: %w", rediskey.Display(ids[i]), err)
@@ -275,13 +294,15 @@ func (f *fleet) removeAll(ctx context.Context) error {
 	if err == nil {
 		err = failed // one that can't be removed keeps none of the others from it
 	}
-	fmt.Fprintf(f.Stdout, "%d removed\n", removed)
+	if f.sentences() {
+		fmt.Fprintf(f.Stdout, "%d removed\n", removed)
+	}
 	return err
 }
 
 // pausing makes pause and resume.
 func (d Deps) pausing(use, short, did string, paused bool) *cobra.Command {
-	return d.editing(&cobra.Command{
+	return d.changing(&cobra.Command{
 		Use:   use + " ID...",
 		Short: short,
 		Long: short + `. All else of a document stays byte for byte, and what somebody else
@@ -295,7 +316,7 @@ writes at the same time is not lost.`,
 }
 
 func (d Deps) runSession() *cobra.Command {
-	return d.editing(&cobra.Command{
+	return d.changing(&cobra.Command{
 		Use:   "run ID...",
 		Short: "Have tasks begun now, due or not",
 		Long: `Have tasks begun by whoever has their leases, or gets them, within seconds, due or
@@ -327,12 +348,14 @@ func (f *fleet) each(ctx context.Context, ids []string, did string, do func(ctx 
 		done, err := do(ctx, id)
 		switch {
 		case err != nil:
+		case done:
+			err = f.changed(id, did)
+		default:
+			err = f.changed(id, "unchanged")
+		}
+		if err != nil {
 			failed = true
 			say(f.Stderr, "session %s: %v", rediskey.Display(id), err)
-		case done:
-			fmt.Fprintf(f.Stdout, "%s %s\n", rediskey.Display(id), did)
-		default:
-			fmt.Fprintf(f.Stdout, "%s unchanged\n", rediskey.Display(id))
 		}
 	}
 	if failed {

@@ -26,6 +26,8 @@ type fleet struct {
 	store  *redisstore.Store
 	reader fleetview.Reader
 	out    output.Options
+	// changes are told as they are made; nil: by sentences.
+	changes *output.List[change]
 }
 
 // work is what a command does.
