@@ -53,9 +53,10 @@ class Unknown(Exception):
 class Api:
     """The lease API of one node."""
 
-    def __init__(self, url, token):
+    def __init__(self, url, token, kind):
         self.url = url.rstrip("/") + "/api/v1"
         self.token = token
+        self.kind = kind
 
     def call(self, method, path, body=None, timeout=TIMEOUT):
         """Sends one request; returns the status, the body, and the node's time."""
@@ -85,6 +86,8 @@ class Api:
     def free(self, limit):
         """Waits until something is free; returns IDs, or nothing when the time is over."""
         query = f"/sessions?leased=false&limit={limit}&wait={LONG_POLL}s"
+        if self.kind:
+            query += f"&kind={self.kind}"
         status, sessions, _ = self.call("GET", query, timeout=LONG_POLL + TIMEOUT)
         if status != 200:
             raise Unknown(f"no list of free sessions: {status} {sessions}", 5.0)
@@ -245,12 +248,13 @@ def main():
     parser.add_argument("--url", default=os.environ.get("LEASEHOLD_URL", "http://127.0.0.1:8080"), help="any node")
     parser.add_argument("--holder", default=f"{socket.gethostname()}.{os.getpid()}", help="unique among all workers")
     parser.add_argument("--max", type=int, default=100, help="most sessions at a time")
+    parser.add_argument("--kind", default="external", help="of the sessions to take: external (the default) leaves alone those that nodes poll; '' takes any")
     parser.add_argument("--interval", type=float, default=1.0, help="seconds between two steps of work")
     parser.add_argument("--work-url", default=os.environ.get("WORK_URL"), help="is called with each step of work")
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s")
 
-    worker = Worker(Api(args.url, os.environ.get("LEASEHOLD_API_TOKEN")), args)
+    worker = Worker(Api(args.url, os.environ.get("LEASEHOLD_API_TOKEN"), args.kind), args)
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # in all threads: run waits for them
     log.info("this is %s", args.holder)
     worker.run()

@@ -95,7 +95,7 @@ type api struct {
 	work    *queue
 	lists   *queue
 	batches *queue
-	vigil   *vigil
+	vigils  map[session.Kind]*vigil // by the kind that is waited for; "": any
 	changes *broadcast
 }
 
@@ -110,7 +110,10 @@ func newAPI(l Leases, ready []Check) *api {
 	}
 	a.work.way = func(c *call) string { return a.wayTo(c.Context(), c.id) }
 	a.routes = a.table()
-	a.vigil = newVigil(a)
+	a.vigils = map[session.Kind]*vigil{"": newVigil(a, "")}
+	for _, kind := range session.Kinds() {
+		a.vigils[kind] = newVigil(a, kind)
+	}
 	a.changes = newBroadcast(a)
 
 	return a

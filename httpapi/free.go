@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"leasehold/lease"
@@ -69,6 +70,8 @@ type listing struct {
 	limit int
 	// leased is onlyFree or onlyLeased, or empty: all sessions.
 	leased string
+	// kind is that of the sessions that are wanted of those free to lease; empty: any.
+	kind session.Kind
 	// wait is how long to wait for something free.
 	wait time.Duration
 
@@ -159,6 +162,9 @@ func readListing(query url.Values) (*listing, *problem) {
 	if l.leased != onlyFree && l.leased != onlyLeased && query.Has("leased") {
 		return nil, unprocessable("leased must be false, for the sessions free to lease, or true")
 	}
+	if l.kind = session.Kind(query.Get("kind")); query.Has("kind") && (l.leased != onlyFree || !slices.Contains(session.Kinds(), l.kind)) {
+		return nil, unprocessable(fmt.Sprintf("kind must be one of %s, with leased=false", kinds()))
+	}
 	var p *problem
 	if l.limit, p = readLimit(query); p != nil {
 		return nil, p
@@ -180,6 +186,15 @@ func readListing(query url.Values) (*listing, *problem) {
 	}
 
 	return l, nil
+}
+
+func kinds() string {
+	names := make([]string, 0, len(session.Kinds()))
+	for _, k := range session.Kinds() {
+		names = append(names, string(k))
+	}
+
+	return strings.Join(names, ", ")
 }
 
 func readLimit(query url.Values) (int, *problem) {
@@ -310,7 +325,7 @@ func (a *api) addUsable(ctx context.Context, l *listing, free []lease.Record) (f
 		switch {
 		case t.unread != nil && !l.goesOn(t.unread):
 			return false, t.unread
-		case t.unread != nil || t.fault != nil:
+		case t.unread != nil || t.fault != nil || l.kind != "" && t.kind != l.kind:
 		case len(l.found) == l.limit:
 			return true, nil
 		default:

@@ -73,6 +73,12 @@ func TestWhatIsFreeIsListedAndNothingElse(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) || len(list) != len(want) || next != "" {
 			t.Errorf("%v, want %v; next %q", got, want, next)
 		}
+		if list, next := b.page(free + "&kind=http&limit=1"); len(list) != 1 || list[0].SessionID != "web" || next != "" {
+			t.Errorf("of kind http: %v, next %q", list, next)
+		}
+		if list, _ := b.page(free + "&kind=log"); len(list) != 0 {
+			t.Errorf("of kind log: %v", list)
+		}
 	})
 }
 
@@ -80,6 +86,7 @@ func TestListingsThatCanNotBeAreRefused(t *testing.T) {
 	onBench(t, func(b *bench) {
 		for _, query := range []string{
 			"leased=all", "leased=", "leased=false&limit=0", "leased=false&limit=-1", "leased=false&limit=1001", "leased=false&limit=x",
+			"leased=false&kind=", "leased=false&kind=ftp", "leased=true&kind=log", "kind=log",
 			"leased=false&cursor=x", "leased=false&cursor=!", "leased=false&cursor=e30x", "leased=false&cursor=eyJzIjoieCJ9", // {"s":"x"}
 		} {
 			b.want(http.StatusUnprocessableEntity, "GET", "/api/v1/sessions?"+query, "")

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,7 +107,8 @@ func heldBy(o lease.Outcome) *problem {
 
 // target is a session that may be leased.
 type target struct {
-	ttl time.Duration
+	kind session.Kind
+	ttl  time.Duration
 	// unread is why nothing else is known of it.
 	unread error
 	// fault is why it may not, and what becomes of its lease; nil: it may.
@@ -156,11 +158,9 @@ func (a *api) target(d session.Document) target {
 		return target{fault: noSession("its document can't be used: " + err.Error()), reason: "paused"}
 	case s.Paused:
 		return target{fault: noSession("it is paused"), reason: "paused"}
-	case s.LeaseTTL > 0:
-		return target{ttl: s.LeaseTTL}
 	}
 
-	return target{ttl: a.TTL}
+	return target{kind: s.Kind, ttl: cmp.Or(s.LeaseTTL, a.TTL)}
 }
 
 // rules are those by which documents are judged.

@@ -125,6 +125,7 @@ type listInput struct {
 	pageInput
 
 	Leased string `query:"leased" enum:"true,false" description:"false: the sessions free to lease; none: all."`
+	Kind   string `query:"kind" enum:"http,log,external" description:"Only sessions of this kind, with leased=false; a session that nodes poll is free for a moment as it moves."`
 	Wait   string `query:"wait" description:"How long to wait for something free, from 0s to 60s, with leased=false and no cursor." example:"30s"`
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"leasehold/lease"
 	"leasehold/redisevents"
+	"leasehold/session"
 )
 
 const (
@@ -28,10 +29,12 @@ const (
 // vigil looks for free sessions for all who wait for some: once for all of them when
 // a hint says that something may be free, when somebody new has come, and now and
 // then, since hints get lost. What it finds is dealt out, so that no two try to take
-// the same. What is not taken is found, and dealt to others, again.
+// the same. What is not taken is found, and dealt to others, again. There is one for each
+// kind of sessions that is waited for.
 //
 // It works only while somebody waits, on a goroutine of its own.
 type vigil struct {
+	kind    session.Kind // empty: any
 	step    func(context.Context, *listing) error
 	among   func(context.Context, []string) ([]lease.Record, error)
 	follow  func(limit int) Feed
@@ -59,8 +62,9 @@ type catch struct {
 	err  error
 }
 
-func newVigil(a *api) *vigil {
+func newVigil(a *api, kind session.Kind) *vigil {
 	return &vigil{
+		kind: kind,
 		step: func(ctx context.Context, l *listing) (err error) {
 			err = errInternal
 			a.guarded(func() { _, err = a.step(ctx, l) })
@@ -69,7 +73,7 @@ func newVigil(a *api) *vigil {
 		},
 		among: func(ctx context.Context, ids []string) (free []lease.Record, err error) {
 			err = errInternal
-			a.guarded(func() { free, err = a.freeAmong(ctx, ids) })
+			a.guarded(func() { free, err = a.freeAmong(ctx, ids, kind) })
 
 			return free, err
 		},
@@ -87,10 +91,11 @@ func (a *api) await(r *call, l *listing) answer {
 	ctx, cancel := context.WithTimeout(r.Context(), l.wait)
 	defer cancel()
 	w := &waiter{limit: l.limit, got: make(chan catch, 1)}
-	if !a.vigil.join(context.WithoutCancel(ctx), w) {
+	vigil := a.vigils[l.kind]
+	if !vigil.join(context.WithoutCancel(ctx), w) {
 		return refuse(busy())
 	}
-	defer a.vigil.leave(w)
+	defer vigil.leave(w)
 	var got catch
 	select {
 	case got = <-w.got:
@@ -204,7 +209,7 @@ func (v *vigil) lookAtAll(ctx context.Context, hints Feed) (gap bool) {
 	}
 	v.mu.Unlock()
 	began := time.Now()
-	l := &listing{limit: mostLimit, leased: onlyFree, partly: true}
+	l := &listing{limit: mostLimit, leased: onlyFree, kind: v.kind, partly: true}
 	var err error
 	for {
 		if err = v.step(ctx, l); err != nil || l.ended {
@@ -307,9 +312,9 @@ func (noFeed) Ready() <-chan struct{}    { return nil }
 func (noFeed) Take() []redisevents.Event { return nil }
 func (noFeed) Close()                    {}
 
-// freeAmong returns those of the sessions that are free.
-func (a *api) freeAmong(ctx context.Context, ids []string) ([]lease.Record, error) {
-	l := &listing{limit: mostHints, leased: onlyFree, partly: true}
+// freeAmong returns those of the sessions that are free and of the kind.
+func (a *api) freeAmong(ctx context.Context, ids []string, kind session.Kind) ([]lease.Record, error) {
+	l := &listing{limit: mostHints, leased: onlyFree, kind: kind, partly: true}
 	_, err := a.add(ctx, l, unique(ids))
 
 	return l.found, cmp.Or(err, l.unread)

@@ -133,6 +133,28 @@ func TestALongPollIsAnsweredAtOnceWhenSomethingIsFree(t *testing.T) {
 	})
 }
 
+// A session that nodes poll is free for a moment as it moves: it is not for who waits for
+// others.
+func TestALongPollIsForSessionsOfItsKind(t *testing.T) {
+	onVigil(t, func(b *bench, h *hints, _ chan struct{}) {
+		b.put("web", web)
+		b.put("job", external)
+		b.want(http.StatusCreated, "POST", leaseOf("job"), asW1)
+		offers := b.longPolls(1, longPoll+"&kind=external")
+		time.Sleep(time.Second)
+		h.give(redisevents.LeaseFreed{Session: "web"})
+		time.Sleep(time.Second)
+		b.want(http.StatusNoContent, "DELETE", leaseOf("job"), asW1)
+		h.give(redisevents.LeaseFreed{Session: "job"})
+		if o := <-offers; fmt.Sprint(o.ids) != "[job]" || o.after < 2*time.Second {
+			t.Errorf("%d after %s: %s", o.code, o.after, o.text)
+		}
+		if o := <-b.longPolls(1, longPoll); len(o.ids) != 2 || o.after != 0 {
+			t.Errorf("of any kind: %d after %s: %s", o.code, o.after, o.text)
+		}
+	})
+}
+
 // narrow is a store whose steps are one session each.
 type narrow struct{ httpapi.Store }
 

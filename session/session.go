@@ -18,6 +18,9 @@ const (
 	External Kind = "external" // never polled by a node
 )
 
+// Kinds returns all kinds.
+func Kinds() []Kind { return []Kind{HTTP, Log, External} }
+
 // OnFailure says what a holder does with the lease after a failed poll.
 type OnFailure string
 

@@ -29,7 +29,7 @@ func (f *fleet) script(name string, n *node, most string) *script {
 	base := strings.TrimSuffix(f.worker(name, n).base, "/api/v1")
 	s := &script{f: f, name: name, ended: make(chan struct{})}
 	s.cmd = exec.Command("python3", "../../examples/worker.py",
-		"--url", base, "--holder", name, "--max", most, "--interval", "0.3", "--work-url", strings.TrimSuffix(f.served.URL("x"), "x"))
+		"--url", base, "--holder", name, "--kind", "", "--max", most, "--interval", "0.3", "--work-url", strings.TrimSuffix(f.served.URL("x"), "x"))
 	s.cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 	s.cmd.Stderr = &s.said
 	if err := s.cmd.Start(); err != nil {
