@@ -59,7 +59,7 @@ func (b *bundle) addText(name string, write func(*bytes.Buffer) error) {
 }
 
 func (b *bundle) failed(name string, err error) {
-	reason := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
+	reason := oneLine(err)
 	fmt.Fprintf(&b.manifest, "partial  %s: %s\n", name, reason)
 	b.missing = append(b.missing, name+" is not, or not all, in the file: "+reason)
 }

@@ -125,7 +125,7 @@ func (d Deps) unknown(err error) error {
 	if coded, ok := errors.AsType[*Failure](err); ok && coded.Err != nil {
 		err = coded.Err
 	}
-	fmt.Fprintf(d.Stdout, "LEASEHOLD UNKNOWN - %s\n", strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
+	fmt.Fprintf(d.Stdout, "LEASEHOLD UNKNOWN - %s\n", oneLine(err))
 	return &Failure{Code: exitUnknown}
 }
 

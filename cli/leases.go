@@ -152,7 +152,7 @@ A holder can't be asked whether it minds, so the command wants --force.`,
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if !force {
-			return usage(errors.New("the lease is another's, who would not be asked: say --force to end it all the same"))
+			return usage(errors.New("whoever has the lease is not asked: say --force to end it all the same"))
 		}
 		return run(cmd, args)
 	}

@@ -28,7 +28,7 @@ func resultKind() output.Kind[results.Event] {
 				Color: func(e results.Event) output.Color { return bad(!e.Data.OK, output.Good) },
 			},
 			{Title: "CLASS", Text: func(e results.Event) string { return e.Data.Class }},
-			{Title: "STATUS", Text: func(e results.Event) string { return number(e.Data.Status) }, Compare: comparing(func(e results.Event) int { return e.Data.Status })},
+			{Title: "STATUS", Text: answered, Compare: comparing(func(e results.Event) int { return e.Data.Status })},
 			{Title: "TOOK", Text: func(e results.Event) string { return duration(ms(e.Data.DurationMS)) }, Compare: comparing(func(e results.Event) int64 { return e.Data.DurationMS })},
 			{Title: "DELAY", Text: func(e results.Event) string { return duration(ms(e.Data.DelayMS)) }, Compare: comparing(func(e results.Event) int64 { return e.Data.DelayMS })},
 			{Title: "HOLDER", Text: func(e results.Event) string { return e.Data.Holder }},
@@ -125,4 +125,12 @@ func (f *fleet) backwards(ctx context.Context, within int, each func(redisstore.
 		within -= count
 	}
 	return nil
+}
+
+// answered is the status of an answer; empty where there was none.
+func answered(e results.Event) string {
+	if e.Data.Status == 0 {
+		return ""
+	}
+	return number(e.Data.Status)
 }

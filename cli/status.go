@@ -64,9 +64,9 @@ func (d Deps) statusCommand() *cobra.Command {
 		Short: "Say in a few lines how the fleet is; exit 1 if it does not do its work",
 		Long: `Say in a few lines how the fleet is.
 
-The exit code is 0 when each session that nodes are to poll has a lease of a node
-that is alive or of a worker, none is barred by a key of another type in its place,
-and none is overdue by more than two of its intervals.
+The exit code is 0 when a node is alive, each session that nodes are to
+poll has a lease of a node that is alive or of a worker, none is barred by a key of
+another type in its place, and none is overdue by more than two of its intervals.
 It is 1 when that is not so, or Redis does not answer. Failing polls, documents that
 can't be used, paused sessions, an uneven spread and missing event flags are shown,
 and change nothing about the exit code.`,

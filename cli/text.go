@@ -90,3 +90,16 @@ func stateColor(s fleetview.State) output.Color {
 }
 
 func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// oneLine is an error whose lines are put behind each other.
+func oneLine(err error) string {
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	text := strings.TrimSpace(lines[0])
+	for _, line := range lines[1:] {
+		if !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, ":") {
+			text += ";"
+		}
+		text += " " + strings.TrimSpace(line)
+	}
+	return text
+}

@@ -127,7 +127,7 @@ func unleased(nodes Nodes, preferred string) string {
 	case preferred == "":
 		return "nobody has its lease, and no node may take it"
 	}
-	return "nobody has its lease; " + preferred + " should take it within a moment, unless it is full (LEASEHOLD_MAX_SESSIONS) or waits after a failure"
+	return "nobody has its lease; " + preferred + " should take it within a moment, unless it is full (LEASEHOLD_MAX_SESSIONS), waits after a failure, or Redis was started less than a lease's TTL ago"
 }
 
 // until says when a lease ends.

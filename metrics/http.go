@@ -15,7 +15,7 @@ func (m *Metrics) HTTP(next http.Handler) http.Handler {
 		return next
 	}
 	mk := maker{registry: m.registry}
-	requests := mk.counterVec("http_requests_total", "Requests answered, by method, route and class of the status; route none: no such path.",
+	requests := mk.counterVec("http_requests_total", "Requests answered, by method, route and class of the status; route none: no such path, or not with that method.",
 		"method", "route", "code")
 	open := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: prefix + "http_requests_in_flight", Help: "Requests that are being answered; those that wait on purpose too.",

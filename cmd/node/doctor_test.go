@@ -44,7 +44,7 @@ func TestDoctorsExitCodeIsTheWorstFinding(t *testing.T) {
 func TestDoctorSaysWhatHelpsWhereNothingAnswers(t *testing.T) {
 	s := redistest.StartServer(t, "--requirepass", "right")
 	got := execute([]string{"LEASEHOLD_REDIS_URL=redis://:hunter2@" + s.Addr()}, "doctor")
-	if got.code != exitUnsafe || !strings.Contains(got.stdout, "fix: Set LEASEHOLD_REDIS_URL to redis://USER:PASSWORD@") || strings.Contains(got.stdout+got.stderr, "hunter2") {
+	if got.code != exitUnsafe || !strings.Contains(got.stdout, "fix: Set LEASEHOLD_REDIS_URL with USER:PASSWORD@ before the host") || strings.Contains(got.stdout+got.stderr, "hunter2") {
 		t.Errorf("%+v", got)
 	}
 	for args, want := range map[string]string{"doctor -o yaml": "must be text or json", "doctor x": "unknown command", "doctor --lease-ttl=1": "settings can not be used"} {

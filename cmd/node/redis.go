@@ -104,11 +104,14 @@ func explainNoContact(cfg config.Config, err error) string {
 	}
 	where := strings.Join(tried, ",")
 	if refusesUs(err) {
-		return fmt.Sprintf("Redis at %s refuses the user name or password: %v.\n%s", where, err, advice(cfg, err))
+		return fmt.Sprintf("Redis at %s refuses the user name or password: %s.\n%s", where, sentence(err), advice(cfg, err))
 	}
-	return fmt.Sprintf("no usable Redis at %s (%s): %v.\n%s\nTo see a fleet at work without any Redis, run 'leasehold demo'.",
-		where, origin(cfg), err, advice(cfg, err))
+	return fmt.Sprintf("no usable Redis at %s (%s): %s.\n%s\nTo see a fleet at work without any Redis, run 'leasehold demo'.",
+		where, origin(cfg), sentence(err), advice(cfg, err))
 }
+
+// sentence is an error without the period that it may end with.
+func sentence(err error) string { return strings.TrimRight(err.Error(), ". ") }
 
 // advice says what would have Redis answer.
 func advice(cfg config.Config, err error) string {
@@ -137,7 +140,8 @@ func advice(cfg config.Config, err error) string {
 		return "Set the number at the end of LEASEHOLD_REDIS_URL to a database that the server has (its setting databases)."
 	}
 	if refusesUs(err) {
-		return "Set LEASEHOLD_REDIS_URL to redis://USER:PASSWORD@HOST:PORT/DB, special characters percent-encoded."
+		// Logs mask what has the form of a URL with a password.
+		return "Set LEASEHOLD_REDIS_URL with USER:PASSWORD@ before the host, special characters percent-encoded."
 	}
 	return "Set LEASEHOLD_REDIS_URL to a Redis that answers, such as redis://HOST:6379/0."
 }
