@@ -23,8 +23,9 @@
 //     Who waits for a server of several that hangs takes no turns of others, and what
 //     can't be read there is unknown by itself.
 //   - However many wait for something free, or follow the changes, Redis is asked once
-//     for all of them. Looks at all sessions take a tenth of the time at most. Nobody
-//     is kept waiting when the server is about to stop, and who is slow delays nobody.
+//     for all of them, or once for each kind of sessions that they wait for. Looks at all
+//     sessions for one kind take a tenth of the time at most. Nobody is kept waiting when
+//     the server is about to stop, and who is slow delays nobody.
 //   - The description is made from the routes, and a test holds the server to it.
 //   - No secret of a document is shown.
 //   - No holder has the form of an instance ID: nobody acts for a node.

@@ -15,7 +15,7 @@ import (
 
 const (
 	// mostWait is the longest that a request may wait for something free, mostWaiting
-	// how many may wait.
+	// how many may wait for one kind.
 	mostWait    = time.Minute
 	mostWaiting = 10_000
 	// mostHints is how many sessions are looked at one by one; of more, all are.
