@@ -46,7 +46,7 @@ monitoring system should ask again before it wakes anybody.
 Formats: text is a line with performance data; json; prometheus is for the textfile
 collector of the node exporter (write to another file first, and rename it).`,
 		Example: "  leasehold check --min-nodes 3 --overdue-crit 10\n  leasehold check --format prometheus > leasehold.prom.new && mv leasehold.prom.new leasehold.prom",
-		Args:    cobra.NoArgs,
+		Args:    NoArgs,
 	}
 	addSettings(cmd, shownFlags())
 	flags := cmd.Flags()
@@ -66,7 +66,7 @@ collector of the node exporter (write to another file first, and rename it).`,
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(checkFormats(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return d.unknown(err) })
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if err := cobra.NoArgs(cmd, args); err != nil {
+		if err := NoArgs(cmd, args); err != nil {
 			return d.unknown(err)
 		}
 		return nil

@@ -77,7 +77,7 @@ func (d Deps) showConfig() *cobra.Command {
 // onSettings has the command work on the settings alone: with a flag for each that may
 // have one.
 func (d Deps) onSettings(cmd *cobra.Command, do func(config.Config) error) *cobra.Command {
-	cmd.Args = cobra.NoArgs
+	cmd.Args = NoArgs
 	for _, v := range config.Vars() {
 		if v.Flag() != "" {
 			addSettings(cmd, []string{v.Name})

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -71,6 +72,15 @@ func Commands(d Deps) []*cobra.Command {
 		d.statusCommand(), d.nodesCommand(), d.sessionsCommand(), d.leasesCommand(), d.explainCommand(), d.planCommand(),
 		d.probeCommand(), d.checkCommand(), d.eventsCommand(), d.supportCommand(), d.configCommand(), manCommand(d.Stdout),
 	}
+}
+
+// NoArgs are the arguments of a command that takes none, and has no commands of its own:
+// cobra's would call what is too many an unknown command.
+func NoArgs(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("takes no arguments, and got %q", args[0])
+	}
+	return nil
 }
 
 // group makes a command that has only others.

@@ -61,7 +61,7 @@ Redis announces nothing unless notify-keyspace-events says so. As nodes do, the
 command adds the flags that are missing, where it may; where it may not, that is told
 on stderr. Announcements are hints: of many that come at once, equal ones are one.`,
 		Example: "  leasehold events\n  leasehold events --polls --session web -o jsonl",
-		Args:    cobra.NoArgs,
+		Args:    NoArgs,
 	}, func(ctx context.Context, f *fleet, _ []string) error { return f.tail(ctx, how) })
 	flags := cmd.Flags()
 	flags.StringVarP(&how.format, "output", "o", tailText, "how to print: text or jsonl")

@@ -65,7 +65,7 @@ func (d Deps) listLeases() *cobra.Command {
 	return d.listing(&cobra.Command{
 		Use:   "ls",
 		Short: "List all leases, also those of sessions without a document",
-		Args:  cobra.NoArgs,
+		Args:  NoArgs,
 	}, func(ctx context.Context, f *fleet, _ []string) error { return f.listLeases(ctx) })
 }
 

@@ -66,7 +66,7 @@ func (d Deps) listNodes() *cobra.Command {
 		Long: `List the nodes that have a heartbeat: how many sessions each has, and how many it
 should have by the plan that the nodes make. Nodes may differ from that for a moment
 after a change.`,
-		Args: cobra.NoArgs,
+		Args: NoArgs,
 	}, func(ctx context.Context, f *fleet, _ []string) error {
 		list, err := output.NewList(f.Stdout, f.out, nodeKind())
 		if err != nil {

@@ -67,7 +67,7 @@ func (d Deps) planCommand() *cobra.Command {
 make, and how many it would get and give up. --without leaves nodes out, as if they
 were stopped: the answer is what the others would have then. --moves lists the
 sessions that would change hands instead. Nothing is changed.`,
-		Args: cobra.NoArgs,
+		Args: NoArgs,
 	}, func(ctx context.Context, f *fleet, _ []string) error { return f.plan(ctx, without, moves) })
 	cmd.Flags().StringArrayVar(&without, "without", nil, "node to leave out: its instance ID, or the beginning of it; may be given again")
 	cmd.Flags().BoolVar(&moves, "moves", false, "list the sessions that change hands")

@@ -70,7 +70,7 @@ another type in its place, and none is overdue by more than two of its intervals
 It is 1 when that is not so, or Redis does not answer. Failing polls, documents that
 can't be used, paused sessions, an uneven spread and missing event flags are shown,
 and change nothing about the exit code.`,
-		Args: cobra.NoArgs,
+		Args: NoArgs,
 	}, func(ctx context.Context, f *fleet, args []string) error { return f.status(ctx, args) })
 }
 

@@ -37,7 +37,7 @@ mean nothing to nodes. IDs, addresses, labels and paths of URLs are in it:
 
 What can't be read is left out, and said in its MANIFEST and on stderr; also where
 Redis does not answer at all.`,
-		Args: cobra.NoArgs,
+		Args: NoArgs,
 	}
 	addSettings(cmd, shownFlags())
 	flags := cmd.Flags()

@@ -113,8 +113,8 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 		"vresion":        "version",
 		"--nope":         "unknown flag: --nope",
 		"run --nope":     "unknown flag: --nope",
-		"run extra":      `unknown command "extra"`,
-		"version extra":  `unknown command "extra"`,
+		"run extra":      `takes no arguments, and got "extra"`,
+		"version extra":  "See 'leasehold version --help'",
 		"--lease-ttl":    "flag needs an argument",
 		"--api-token=xx": "unknown flag: --api-token", // it would show in the list of processes
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/spf13/cobra"
 
+	"leasehold/cli"
 	"leasehold/config"
 	"leasehold/demo"
 )
@@ -29,7 +30,7 @@ variable matters. Kill nodes and watch; Ctrl-C ends it.
 
 With --redis, a Redis of yours is used, under a key prefix that is new at each
 start; the keys are removed at the end.`,
-		Args: cobra.NoArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.code = a.demo(cmd.Context(), c, url)
 			return nil

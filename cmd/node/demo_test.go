@@ -29,7 +29,7 @@ func TestADemoThatCanNotBeIsRefused(t *testing.T) {
 		"demo --nodes many":                "invalid argument",
 		"demo --duration -1s":              "must not be negative",
 		"demo --redis http://u:hunter2@h/": "must start with redis://",
-		"demo extra":                       `unknown command "extra"`,
+		"demo extra":                       `takes no arguments, and got "extra"`,
 	} {
 		got := execute(nil, strings.Fields(args)...)
 		if got.code != exitUsage || got.stdout != "" || !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "hunter2") {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"leasehold/cli"
 	"leasehold/doctor"
 )
 
@@ -29,7 +30,7 @@ func (a *app) doctorCommand() *cobra.Command {
 the exact fix below what is wrong. Nothing is changed but throwaway keys under
 poll:doctor:, which are removed. Exit codes: 0 fine, 1 warnings, 2 unsafe, or
 settings that can not be used.`,
-		Args: cobra.NoArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if format != "text" && format != "json" {
 				return fmt.Errorf("-o %s: must be text or json", format)

@@ -47,7 +47,7 @@ func TestDoctorSaysWhatHelpsWhereNothingAnswers(t *testing.T) {
 	if got.code != exitUnsafe || !strings.Contains(got.stdout, "fix: Set LEASEHOLD_REDIS_URL with USER:PASSWORD@ before the host") || strings.Contains(got.stdout+got.stderr, "hunter2") {
 		t.Errorf("%+v", got)
 	}
-	for args, want := range map[string]string{"doctor -o yaml": "must be text or json", "doctor x": "unknown command", "doctor --lease-ttl=1": "settings can not be used"} {
+	for args, want := range map[string]string{"doctor -o yaml": "must be text or json", "doctor x": "takes no arguments", "doctor --lease-ttl=1": "settings can not be used"} {
 		if got := execute(nil, strings.Fields(args)...); got.code != exitUsage || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: %+v", args, got)
 		}

@@ -35,7 +35,7 @@ with 0 if it does and 1 if not. It is for images that have no curl. With --ready
 /readyz is asked. Where LEASEHOLD_HTTP_CERT_FILE is set, it asks by TLS, and only who
 shows that certificate, or one for the key beside it, is believed. No other setting is
 read.`,
-		Args: cobra.NoArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.code = a.healthcheck(cmd, ready)
 			return nil

@@ -45,7 +45,7 @@ func (a *app) run(args []string) exitCode {
 	case ok:
 		return a.commandFailed(failed)
 	case err != nil && !errors.Is(err, out.failed):
-		fmt.Fprintf(a.stderr, "leasehold: %v\nSee 'leasehold --help'.\n", err)
+		fmt.Fprintf(a.stderr, "leasehold: %v\nSee '%s --help'.\n", err, cmd.CommandPath())
 		return exitUsage
 	case out.failed != nil && code == exitOK && !serves(cmd):
 		fmt.Fprintf(a.stderr, "leasehold: %v\n", out.failed)

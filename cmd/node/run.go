@@ -30,7 +30,7 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Run one node of the fleet until SIGTERM or SIGINT, which make it hand back its
 leases; a second signal ends it at once. A flag goes before the environment
 variable of the same name.`,
-		Args: cobra.NoArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !endUnread {
 				outliveReaders()

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"leasehold/cli"
 )
 
 // What the linker is told; see the Makefile.
@@ -45,7 +47,7 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print version, commit and Go version",
-		Args:  cobra.NoArgs,
+		Args:  cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := build()
 			fmt.Fprintf(a.stdout, "leasehold %s\ncommit %s\n%s %s/%s\n",
