@@ -18,6 +18,7 @@ func (j *judge) acquired(l *ledger, holder, ttl string) {
 	}
 	j.churned(l)
 	l.grants = append(l.grants, &grant{holder: holder, begun: now, extended: now, checked: now, ttl: millis(ttl)})
+	l.denied = denial{} // was of another lease, though Redis may give its token once more after it forgot
 	j.saw(l, "acquired by", holder, 0)
 }
 

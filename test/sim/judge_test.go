@@ -172,6 +172,14 @@ func TestHistories(t *testing.T) {
 			h.begin("s", "a", 100, 1)
 			h.poll("s", "a", 100)
 		}},
+		"a poll after its renewal was refused, under another lease with the same token": {"", func(h *hand) {
+			h.refuse("s", "a", 100)
+			h.another(truth{token: 99, replica: true})
+			h.pass(handTTL)
+			h.take("s", "a")
+			h.begin("s", "a", 100, 1)
+			h.poll("s", "a", 100)
+		}},
 		"a poll after another's renewal was refused": {"", func(h *hand) {
 			h.refuse("s", "b", 99)
 			h.pass(2 * time.Second)
