@@ -32,7 +32,7 @@ func (d Deps) changing(cmd *cobra.Command, do work) *cobra.Command {
 	shown := addOutput(cmd)
 	return d.editing(cmd, func(ctx context.Context, f *fleet, args []string) error {
 		f.out = shown.options(d)
-		if f.sentences() {
+		if f.out.Format == output.Table || f.out.Format == output.Wide {
 			return do(ctx, f, args)
 		}
 		list, err := output.NewList(f.Stdout, f.out, changeKind())
@@ -49,13 +49,11 @@ func (d Deps) changing(cmd *cobra.Command, do work) *cobra.Command {
 }
 
 // sentences reports whether people read what is printed.
-func (f *fleet) sentences() bool {
-	return f.out.Format == output.Table || f.out.Format == output.Wide
-}
+func (f *fleet) sentences() bool { return f.changes == nil }
 
 // changed says what became of a session.
 func (f *fleet) changed(id, what string) error {
-	if f.changes != nil {
+	if !f.sentences() {
 		return f.changes.Add(change{SessionID: id, Change: what})
 	}
 	_, err := fmt.Fprintf(f.Stdout, "%s %s\n", rediskey.Display(id), what)

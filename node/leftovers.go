@@ -27,16 +27,7 @@ type leftovers struct {
 // sweep has one node of the fleet look for leftovers, once in a while.
 func (n *Node) sweep() {
 	var l leftovers
-	ticks := time.NewTicker(sweepEvery * n.cfg.ReconcileInterval)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-n.ctx.Done():
-			return
-		case <-ticks.C:
-			l.round(n)
-		}
-	}
+	n.repeat(sweepEvery*n.cfg.ReconcileInterval, func() { l.round(n) })
 }
 
 // round removes what two sweeps have found: a document that is being replaced is there

@@ -92,6 +92,20 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	return n, nil
 }
 
+// repeat works once a pause until the node is closed.
+func (n *Node) repeat(pause time.Duration, work func()) {
+	ticks := time.NewTicker(pause)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-ticks.C:
+			work()
+		}
+	}
+}
+
 func (n *Node) makeParts() {
 	cfg := n.cfg
 	store := cfg.Store

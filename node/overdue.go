@@ -27,17 +27,10 @@ type overdue struct {
 // lookForOverdue looks as often as the node compares with Redis.
 func (n *Node) lookForOverdue() {
 	o := overdue{found: make(map[string]bool)}
-	ticks := time.NewTicker(n.cfg.ReconcileInterval)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-n.ctx.Done():
-			return
-		case <-ticks.C:
-			n.gauges.overdue.Store(int64(o.round(n)))
-			n.failing.Living() // what has ended is kept no longer, whether or not anybody asks
-		}
-	}
+	n.repeat(n.cfg.ReconcileInterval, func() {
+		n.gauges.overdue.Store(int64(o.round(n)))
+		n.failing.Living() // what has ended is kept no longer, whether or not anybody asks
+	})
 }
 
 // round looks at the next slice and returns how many are known to be overdue.

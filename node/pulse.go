@@ -47,16 +47,7 @@ func (n *Node) feelPulse() {
 	if every <= 0 {
 		every = DefaultPulse
 	}
-	ticks := time.NewTicker(every)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-n.ctx.Done():
-			return
-		case <-ticks.C:
-			n.tree.Probe(n.gauges.renewer.ask(), n.gauges.deciding.ask())
-		}
-	}
+	n.repeat(every, func() { n.tree.Probe(n.gauges.renewer.ask(), n.gauges.deciding.ask()) })
 }
 
 // Moving says which of the node's actors handles no messages any more; nil: none does

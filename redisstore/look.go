@@ -23,17 +23,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 // Leased calls each with the IDs of all sessions that have a lease, in batches, also
 // of those without a document. An ID may come twice. An error of each ends it.
 func (s *Store) Leased(ctx context.Context, each func(ids []string) error) error {
-	err := s.scan(ctx, s.keys.LeaseGlob(), func(keys []string) error {
-		ids := make([]string, 0, len(keys))
-		for _, key := range keys {
-			if kind, id := s.keys.Parse(key); kind == rediskey.Lease {
-				ids = append(ids, id)
-			}
-		}
-
-		return each(ids)
-	})
-	if err != nil {
+	if err := s.scan(ctx, s.keys.LeaseGlob(), s.naming(rediskey.Lease, each)); err != nil {
 		return fmt.Errorf("list the leases: %w", err)
 	}
 

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"leasehold/rediskey"
 )
 
 // scanCount is how many keys the server looks at per SCAN: about a quarter of a
@@ -63,3 +65,17 @@ func (s *Store) scanNode(ctx context.Context, node redis.Cmdable, pattern string
 }
 
 func missing(err error) bool { return errors.Is(err, redis.Nil) }
+
+// naming has a scan call each with what the keys of a kind are about.
+func (s *Store) naming(kind rediskey.Kind, each func(ids []string) error) func(keys []string) error {
+	return func(keys []string) error {
+		ids := make([]string, 0, len(keys))
+		for _, key := range keys {
+			if is, id := s.keys.Parse(key); is == kind {
+				ids = append(ids, id)
+			}
+		}
+
+		return each(ids)
+	}
+}

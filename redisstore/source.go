@@ -16,13 +16,7 @@ const readCount = 200
 
 // Scan calls each with the stored documents in batches: see [session.Source].
 func (s *Store) Scan(ctx context.Context, each func([]session.Document)) error {
-	err := s.scan(ctx, s.keys.SessionGlob(), func(keys []string) error {
-		ids := make([]string, 0, len(keys))
-		for _, key := range keys {
-			if kind, id := s.keys.Parse(key); kind == rediskey.Session {
-				ids = append(ids, id)
-			}
-		}
+	err := s.scan(ctx, s.keys.SessionGlob(), s.naming(rediskey.Session, func(ids []string) error {
 		for part := range slices.Chunk(ids, readCount) {
 			docs := s.read(ctx, part)
 			err := firstUnread(docs)
@@ -37,7 +31,7 @@ func (s *Store) Scan(ctx context.Context, each func([]session.Document)) error {
 		}
 
 		return nil
-	})
+	}))
 	if err != nil {
 		return fmt.Errorf("scan the sessions: %w", err)
 	}
@@ -48,17 +42,7 @@ func (s *Store) Scan(ctx context.Context, each func([]session.Document)) error {
 // States calls each with the sessions that have a state, in batches. One may come twice. It
 // ends with the first error, which may be of each.
 func (s *Store) States(ctx context.Context, each func(sessions []string) error) error {
-	err := s.scan(ctx, s.keys.StateGlob(), func(keys []string) error {
-		ids := make([]string, 0, len(keys))
-		for _, key := range keys {
-			if kind, id := s.keys.Parse(key); kind == rediskey.State {
-				ids = append(ids, id)
-			}
-		}
-
-		return each(ids)
-	})
-	if err != nil {
+	if err := s.scan(ctx, s.keys.StateGlob(), s.naming(rediskey.State, each)); err != nil {
 		return fmt.Errorf("scan the states: %w", err)
 	}
 
