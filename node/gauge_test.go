@@ -124,7 +124,7 @@ var _ = Describe("what a node tells of itself", func() {
 			mu.Lock()
 			defer mu.Unlock()
 			g.Expect(batches[3]).To(BeNumerically(">=", 2), "all three leases in one call")
-			g.Expect(lags).To(BeNumerically("~", 80, 10), "twice a second")
+			g.Expect(lags).To(BeNumerically("~", 90, 15), "twice a second or a little more, of a node alone")
 		})
 	})
 

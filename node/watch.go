@@ -10,6 +10,7 @@ import (
 // listening says which events concern the fleet, and where they come from.
 func (n *Node) listening() redisevents.Config {
 	c := n.cfg.Listen
+	c.Name = n.cfg.Instance
 	if n.cfg.Gauge != nil {
 		c.Lag = n.cfg.Gauge.Lag
 	}
@@ -29,7 +30,7 @@ func (n *Node) Follow(limit int) *redisevents.Feed { return n.listener.Follow(li
 // taken too. It costs as long as it is open.
 func (n *Node) Watch(limit int) *Watch {
 	cfg := n.listening()
-	cfg.Takings, cfg.MaxQueue, cfg.Lag = true, 1, nil // the feed is what is read
+	cfg.Name, cfg.Takings, cfg.MaxQueue, cfg.Lag = "", true, 1, nil // the feed is what is read
 	cfg.Moved = nil                                   // the node's own listener sees to it
 	if cfg.Mode == redisevents.Require {
 		cfg.Mode = redisevents.Auto

@@ -2,6 +2,7 @@ package redisevents_test
 
 import (
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -262,5 +263,49 @@ func TestPublishRefusedForAWhile(t *testing.T) {
 		must(w.t, w.client.Set(w.t.Context(), "session:s", "{}", 0).Err())
 		sleep(50 * time.Millisecond)
 		g.Expect(w.heard.all()).To(gomega.ContainElement(redisevents.SessionTouched{ID: "s"}))
+	})
+}
+
+// Many listeners cost a server no more than few: one publishes and asks, the others hear
+// of it. One that hears nothing any more is found although the others are heard.
+func TestListenersTakeTurns(t *testing.T) {
+	var publishes, asks atomic.Int64
+	o := emulator.Options{Flags: "KEA", Next: func(_ *server.Peer, cmd string, _ ...string) bool {
+		switch cmd {
+		case "PUBLISH":
+			publishes.Add(1)
+		case "INFO":
+			asks.Add(1)
+		}
+		return false
+	}}
+	inBubbleWith(t, true, o, func(g gomega.Gomega, w *world) {
+		const many, minute = 30, 60
+		count := func() (published, asked float64) {
+			before, beforeAsks := publishes.Load(), asks.Load()
+			sleep(minute * time.Second)
+			return float64(publishes.Load()-before) / minute, float64(asks.Load()-beforeAsks) / minute
+		}
+		published, asked := count()
+		g.Expect(published).To(gomega.BeNumerically("~", 2.3, 0.4))
+		g.Expect(asked).To(gomega.BeNumerically("~", 2*(1.14+0.1), 0.4), "a look each, and one with the flags")
+		for i := range many - 1 {
+			link := w.mini.Link()
+			client := link.Client()
+			h := listen(client, func(c *redisevents.Config) { c.Name = strconv.Itoa(i) })
+			defer func() { g.Expect(h.close()).To(gomega.Succeed()); _ = client.Close() }()
+		}
+		sleep(time.Second)
+		published, asked = count()
+		g.Expect(published).To(gomega.BeNumerically("<", 2.3+1+many/15.0), "one more of each in fifteen seconds")
+		g.Expect(asked).To(gomega.BeNumerically("<", 2*(1.14+1+many/10.0)))
+		g.Expect(w.heard.gaps()).To(gomega.HaveLen(1))
+
+		w.heard.forget()
+		g.Expect(w.link.DeafSubscription()).To(gomega.Equal(1))
+		sleep(2 * time.Second)
+		g.Expect(w.heard.noted("lost canary_unheard")).To(gomega.HaveLen(1))
+		sleep(time.Second)
+		g.Expect(w.heard.gaps()).To(gomega.HaveLen(1))
 	})
 }

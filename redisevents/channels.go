@@ -12,7 +12,7 @@ type channel struct {
 	pattern bool
 }
 
-// channelsOf lists what a subscription listens to, the canary's channel last.
+// channelsOf lists what a subscription listens to, the canaries' channel last.
 //
 // Leases are heard by event and not by key: a pattern over the lease keys would
 // deliver every renewal of the fleet to every node. Documents, heartbeats
@@ -20,7 +20,7 @@ type channel struct {
 //
 // The start of a lease is heard, where it is wanted, with all other SETs of the
 // database: see Config.Takings.
-func channelsOf(cfg *Config, canary string) []channel {
+func channelsOf(cfg *Config) []channel {
 	event := keyevent + strconv.Itoa(cfg.DB) + middle
 	space := keyspace + strconv.Itoa(cfg.DB) + middle
 	var takings []channel
@@ -35,12 +35,13 @@ func channelsOf(cfg *Config, canary string) []channel {
 		{name: space + cfg.Keys.SessionGlob(), pattern: true},
 		{name: space + cfg.Keys.NodeGlob(), pattern: true},
 		{name: space + cfg.Keys.CordonGlob(), pattern: true},
-		{name: canary},
+		{name: canaryChannel(cfg.Keys)},
 	}...)
 }
 
-// canaryChannel names the private channel of one subscription. A channel is no
-// key: nothing is stored under the name.
-func canaryChannel(keys rediskey.Keys, random string) string {
-	return keys.Prefix + "canary:" + random
-}
+// canaries begins the names of channels for canaries. A channel is no key: nothing is
+// stored under the name.
+func canaries(keys rediskey.Keys) string { return keys.Prefix + "canary:" }
+
+// canaryChannel names the channel that all listeners of these keys publish to and hear.
+func canaryChannel(keys rediskey.Keys) string { return canaries(keys) + "all" }

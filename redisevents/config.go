@@ -46,6 +46,9 @@ type Config struct {
 	DB   int
 	Mode Mode
 
+	// Name tells the listeners of a fleet apart: each takes turns of its own. Empty: drawn.
+	Name string
+
 	// Takings has LeaseTaken announced too. Each SET in the database is a message then,
 	// so it is nothing for all nodes all the time.
 	Takings bool
@@ -68,10 +71,11 @@ type Config struct {
 	// into one Gap: 65,536.
 	MaxQueue int
 
-	// Canary is the pace of the proof of life (500 ms), Dead how long it may stay
-	// unheard, to the nearest beat (1.5 s).
+	// Canary is the pace of the proof of life (500 ms), Dead how long one's own may stay
+	// unheard (1.5 s).
 	Canary, Dead time.Duration
-	// Identify is the pace of INFO on the listener's own connection: 1 s.
+	// Identify is the pace of INFO on the listener's own connection: 1 s. One of all
+	// listeners asks, and tells the others.
 	Identify time.Duration
 	// FlagCheck is the pace of looking, through a fresh connection, at the flags
 	// and at where the address leads: 10 s.

@@ -17,7 +17,7 @@
 //   - Reading never waits for the consumer: events meet in a bounded set, the same
 //     event twice counts once, and a full set becomes one Gap.
 //   - Flags are a union: a flag that somebody else set is never taken away.
-//   - Nothing is written to Redis but flags and messages on a private channel.
+//   - Nothing is written to Redis but flags, and messages on a channel of the listeners.
 //   - Keys of other databases and of other prefixes are ignored, and an ID is the
 //     whole rest of a key behind its prefix.
 //   - A listener moves with the address: a fresh connection every Config.FlagCheck
@@ -26,11 +26,12 @@
 //
 // # Proof of life
 //
-// A socket can be open and dead. Each subscription therefore hears its own canary:
-// a message published every Config.Canary to a channel of a random name. Unheard
-// for Config.Dead although Redis accepted it, the subscription is replaced. While
-// nothing can be published nothing is replaced: a Redis that is down or frozen is
-// no reason to churn.
+// A socket can be open and dead. The listeners of a fleet therefore take turns in
+// publishing a canary every Config.Canary, and in asking INFO, for all: a subscription
+// that hears one is alive. Who hears none publishes one, and where it stays unheard for
+// Config.Dead although Redis accepted it, the subscription is replaced. While nothing
+// can be published nothing is replaced: a Redis that is down or frozen is no reason to
+// churn. See docs/adr/0021-listeners-take-turns.md.
 //
 // # Not promised
 //

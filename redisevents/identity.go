@@ -7,6 +7,9 @@ type identity struct {
 	runID, role, replID string
 }
 
+// String is what one listener says to another: only what is equal means the same.
+func (i identity) String() string { return i.runID + " " + i.role + " " + i.replID }
+
 // known reports whether the server told who it is.
 func (i identity) known() bool { return i.runID != "" }
 

@@ -72,6 +72,7 @@ func (l *Listener) newWatch(o *redis.Options, joined bool) *watch {
 		cfg: &l.cfg, queue: l.queue, options: o, joined: joined, late: joined && l.hasBegun(),
 		parser: parser{keys: l.cfg.Keys, db: l.cfg.DB, takings: l.cfg.Takings},
 	}
+	w.turns = newTurns(l.cfg.Name)
 	w.report = func(c condition) { l.setCondition(w, c) }
 	w.drop = func() { l.dropCondition(w) }
 	w.why = ReasonStart

@@ -71,18 +71,21 @@ func TestFailOver(t *testing.T) {
 	p := redistest.StartProxy(t, master.Addr())
 	c := redis.NewClient(redistest.Options(p.Addr()))
 	defer func() { _ = c.Close() }()
-	h := listening(t, c)
+	h, other := listening(t, c), listening(t, c)
 	h.forget()
-	g.Expect(subscribers(t, m)).To(gomega.Equal(1))
+	other.forget()
+	g.Expect(subscribers(t, m)).To(gomega.Equal(2))
 
 	must(t, r.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
 	p.Retarget(replica.Addr())
 	follow(t, m, replica)
-	took := await(t, 10*time.Second, "gap", func() bool { return len(h.gaps()) > 0 })
-	t.Logf("gap %s after the fail-over", took)
+	took := await(t, 10*time.Second, "gaps", func() bool { return len(h.gaps()) > 0 && len(other.gaps()) > 0 })
+	t.Logf("gaps %s after the fail-over", took)
+	g.Expect(took).To(gomega.BeNumerically("<", 3*time.Second), "long before a fresh connection is tried")
 	g.Expect(h.gaps()[0].Restarted).To(gomega.BeTrue())
-	await(t, 5*time.Second, "subscription moved", func() bool {
-		return subscribers(t, r) == 1 && subscribers(t, m) == 0
+	g.Expect(other.gaps()[0].Restarted).To(gomega.BeTrue())
+	await(t, 5*time.Second, "subscriptions moved", func() bool {
+		return subscribers(t, r) == 2 && subscribers(t, m) == 0
 	})
 	await(t, 5*time.Second, "healthy", h.listener.Healthy)
 	g.Expect(flags(t, r)).To(gomega.ContainSubstring("x"), "flags are not replicated")

@@ -2,14 +2,17 @@ package redisevents
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
 
-// pulse is the proof of life of one subscription: canaries that Redis accepted
-// must be heard within a bound. It is safe for concurrent use: one goroutine
-// publishes, another hears.
+// pulse is the proof of life of one subscription. It hears the canaries of all listeners,
+// each of which proves that the subscription delivers, and those of its own, which Redis
+// accepted and which must be heard within a bound. It is safe for concurrent use: one
+// goroutine publishes, another hears.
 type pulse struct {
+	name string // tells its canaries from those of others
 	dead time.Duration
 	lag  func(time.Duration) // may be nil
 
@@ -20,26 +23,42 @@ type pulse struct {
 	heardTo uint64    // all canaries below are heard
 	counted bool      // the server counted this subscription as a receiver
 	drawn   time.Time // when the last one was
+
+	alive   time.Time // when the last canary came, of whomever
+	server  identity  // who the server is thought to be
+	vouched time.Time // when somebody last said that it still is
 }
 
 // newPulse starts its numbers at first, so that a canary cannot be guessed.
-func newPulse(dead time.Duration, first uint64, lag func(time.Duration)) *pulse {
-	return &pulse{dead: dead, lag: lag, next: first, heardTo: first}
+func newPulse(dead time.Duration, name string, first uint64, lag func(time.Duration)) *pulse {
+	return &pulse{dead: dead, name: name, lag: lag, next: first, heardTo: first}
 }
 
-// draw returns the next canary's number and text.
-func (p *pulse) draw() (n uint64, text string) {
+// knows sets who the server was found to be.
+func (p *pulse) knows(server identity) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.server = server
+}
+
+// draw returns the next canary's number and text. One that vouches says who the server is,
+// which its sender has just asked.
+func (p *pulse) draw(vouches bool) (n uint64, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n = p.next
 	p.next++
 	p.drawn = time.Now()
-	return n, strconv.FormatUint(n, 10)
+	text = p.name + " " + strconv.FormatUint(n, 10)
+	if vouches && p.server.known() {
+		text += " " + p.server.String()
+	}
+	return n, text
 }
 
 // accepted records that Redis took canary n, sent at the time given, and handed it to receivers
 // subscribers. It reports whether this subscription has left that server: it was
-// counted once and is no longer.
+// counted once and nobody is any longer.
 func (p *pulse) accepted(n uint64, sent time.Time, receivers int64) (left bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,16 +71,30 @@ func (p *pulse) accepted(n uint64, sent time.Time, receivers int64) (left bool) 
 	return receivers == 0 && p.counted
 }
 
-// heard records that a canary came back. Texts that were never drawn are ignored.
-func (p *pulse) heard(text string) {
-	n, err := strconv.ParseUint(text, 10, 64)
+// heard records that a canary came. Texts that no listener sends are ignored.
+func (p *pulse) heard(text string, now time.Time) {
+	name, rest, _ := strings.Cut(text, " ")
+	number, server, vouches := strings.Cut(rest, " ")
+	n, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if n < p.heardTo || n >= p.next {
+	if name == p.name && !p.back(n) {
 		return
+	}
+	p.alive = now
+	if vouches && p.server.known() && server == p.server.String() {
+		p.vouched = now
+	}
+}
+
+// back books one of its own, and reports whether it was drawn and is heard for the first
+// time.
+func (p *pulse) back(n uint64) bool {
+	if n < p.heardTo || n >= p.next {
+		return false
 	}
 	p.heardTo = n + 1
 	if p.lag != nil && p.heardTo == p.next { // else when it was drawn is not known any more
@@ -70,11 +103,26 @@ func (p *pulse) heard(text string) {
 	if n >= p.oldest {
 		p.since = time.Time{}
 	}
+	return true
+}
+
+// proofs are the latest.
+type proofs struct {
+	alive   time.Time // a canary was heard, of whomever
+	drawn   time.Time // one was published
+	vouched time.Time // somebody said that the server is still the same
+	end     time.Time // when one that Redis accepted is unheard for too long; zero: none is awaited
+}
+
+func (p *pulse) proofs() proofs {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	latest := proofs{alive: p.alive, drawn: p.drawn, vouched: p.vouched}
+	if !p.since.IsZero() {
+		latest.end = p.since.Add(p.dead)
+	}
+	return latest
 }
 
 // stopped reports whether an accepted canary is unheard for too long.
-func (p *pulse) stopped(now time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return !p.since.IsZero() && now.Sub(p.since) >= p.dead
-}
+func (p proofs) stopped(now time.Time) bool { return !p.end.IsZero() && !now.Before(p.end) }

@@ -134,7 +134,7 @@ func TestFlagsUnion(t *testing.T) {
 func TestTakingsAreHeardWhereTheyAreWanted(t *testing.T) {
 	g := gomega.NewWithT(t)
 	names := func(takings bool) (names []string) {
-		for _, c := range channelsOf(&Config{Keys: rediskey.Default(), DB: 2, Takings: takings}, "canary") {
+		for _, c := range channelsOf(&Config{Keys: rediskey.Default(), DB: 2, Takings: takings}) {
 			names = append(names, c.name)
 		}
 		return names
@@ -239,38 +239,89 @@ func TestIdentity(t *testing.T) {
 func TestPulse(t *testing.T) {
 	g := gomega.NewWithT(t)
 	start := time.Now()
-	p := newPulse(time.Second, 100, nil)
-	g.Expect(p.stopped(start.Add(time.Hour))).To(gomega.BeFalse(), "nothing was sent")
+	p := newPulse(time.Second, "me", 100, nil)
+	stopped := func(after time.Duration) bool { return p.proofs().stopped(start.Add(after)) }
+	g.Expect(stopped(time.Hour)).To(gomega.BeFalse(), "nothing was sent")
 
-	n, text := p.draw()
+	n, text := p.draw(false)
 	g.Expect(p.accepted(n, start, 1)).To(gomega.BeFalse())
-	p.heard("101")  // not drawn yet
-	p.heard("99")   // never drawn
-	p.heard("what") // no number
-	g.Expect(p.stopped(start.Add(999 * time.Millisecond))).To(gomega.BeFalse())
-	g.Expect(p.stopped(start.Add(time.Second))).To(gomega.BeTrue(), "strangers' messages prove nothing")
-	p.heard(text)
-	g.Expect(p.stopped(start.Add(time.Hour))).To(gomega.BeFalse())
+	for _, wrong := range []string{"me 101", "me 99", "me what", "me", "", "100", " 100"} {
+		p.heard(wrong, start)
+	}
+	g.Expect(stopped(999 * time.Millisecond)).To(gomega.BeFalse())
+	g.Expect(stopped(time.Second)).To(gomega.BeTrue(), "what was never drawn proves nothing")
+	p.heard("other 100", start)
+	g.Expect(stopped(time.Second)).To(gomega.BeTrue(), "those of others don't say how late they come")
+	p.heard(text, start)
+	g.Expect(stopped(time.Hour)).To(gomega.BeFalse())
 
 	// Heard before the publisher learned that it was accepted.
-	n, text = p.draw()
-	p.heard(text)
+	n, text = p.draw(false)
+	p.heard(text, start)
 	p.accepted(n, start, 1)
-	g.Expect(p.stopped(start.Add(time.Hour))).To(gomega.BeFalse())
+	g.Expect(stopped(time.Hour)).To(gomega.BeFalse())
 
 	// Later canaries do not excuse the oldest, and hearing a later one does.
-	first, _ := p.draw()
+	first, _ := p.draw(false)
 	p.accepted(first, start, 1)
-	second, later := p.draw()
+	second, later := p.draw(false)
 	p.accepted(second, start.Add(900*time.Millisecond), 1)
-	g.Expect(p.stopped(start.Add(time.Second))).To(gomega.BeTrue())
-	p.heard(later)
-	g.Expect(p.stopped(start.Add(time.Hour))).To(gomega.BeFalse())
+	g.Expect(stopped(time.Second)).To(gomega.BeTrue())
+	p.heard(later, start)
+	g.Expect(stopped(time.Hour)).To(gomega.BeFalse())
 
 	// No longer counted: gone from that server. Never counted: means nothing.
-	n, _ = p.draw()
+	n, _ = p.draw(false)
 	g.Expect(p.accepted(n, start, 0)).To(gomega.BeTrue())
-	g.Expect(newPulse(time.Second, 0, nil).accepted(0, start, 0)).To(gomega.BeFalse())
+	g.Expect(newPulse(time.Second, "", 0, nil).accepted(0, start, 0)).To(gomega.BeFalse())
+}
+
+// Who hears a canary needs to send none, and who hears that the server is the same needs
+// not ask: of an equal server, not of another one.
+func TestPulsesOfOthers(t *testing.T) {
+	g := gomega.NewWithT(t)
+	server := identity{runID: "run", role: "master", replID: "repl"}
+	me, other := newPulse(time.Second, "me", 5, nil), newPulse(time.Second, "other", 9, nil)
+	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
+	me.knows(server)
+	_, silent := other.draw(true)
+	other.knows(server)
+	_, says := other.draw(true)
+	_, alive := other.draw(false)
+	other.knows(identity{runID: "run", role: "slave", replID: "repl"})
+	_, otherwise := other.draw(true)
+
+	for i, c := range []struct {
+		text    string
+		vouches bool
+	}{{silent, false}, {says, true}, {alive, false}, {otherwise, false}, {"other 9 ", false}, {"other 9  ", false}} {
+		now := at(10 + i)
+		me.heard(c.text, now)
+		g.Expect(me.proofs().alive).To(gomega.Equal(now), "%q", c.text)
+		g.Expect(me.proofs().vouched.Equal(now)).To(gomega.Equal(c.vouches), "%q", c.text)
+	}
+	me.knows(identity{})
+	me.heard("other 9 "+identity{}.String(), at(30))
+	g.Expect(me.proofs().vouched).To(gomega.Equal(at(11)), "nobody can vouch for a server that does not tell")
+}
+
+func TestTurns(t *testing.T) {
+	g := gomega.NewWithT(t)
+	draw := func(name string) (all []time.Duration) {
+		turns := newTurns(name)
+		for range 100 {
+			d := turns.wait(time.Second)
+			g.Expect(d).To(gomega.And(gomega.BeNumerically(">=", 750*time.Millisecond), gomega.BeNumerically("<=", time.Second)))
+			all = append(all, d)
+		}
+		return all
+	}
+	g.Expect(draw("a")).To(gomega.Equal(draw("a")))
+	g.Expect(draw("a")).NotTo(gomega.Equal(draw("b")))
+	g.Expect(draw("")).NotTo(gomega.Equal(draw("")))
+	start := time.Now()
+	g.Expect(due(start, start.Add(749*time.Millisecond), time.Second)).To(gomega.BeFalse())
+	g.Expect(due(start, start.Add(750*time.Millisecond), time.Second)).To(gomega.BeTrue())
 }
 
 // A master found after the start took slots over: what it lost nobody knows.

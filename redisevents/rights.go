@@ -14,15 +14,14 @@ type Channel struct {
 	Rule string
 }
 
-// Channels names all that listeners of these keys subscribe to, the canary's channel
-// last, which they publish to as well. Its name there is an example.
+// Channels names all that listeners of these keys subscribe to, the canaries' channel
+// last, which they publish to as well.
 func Channels(keys rediskey.Keys, db int) []Channel {
-	const example = "doctor"
-	named := channelsOf(&Config{Keys: keys, DB: db, Takings: true}, canaryChannel(keys, example))
+	named := channelsOf(&Config{Keys: keys, DB: db, Takings: true})
 	all := make([]Channel, len(named))
 	for i, ch := range named {
 		all[i] = Channel{Name: ch.name, Pattern: ch.pattern, Rule: "&" + ch.name}
 	}
-	all[len(all)-1].Rule = "&" + rediskey.Glob(canaryChannel(keys, ""))
+	all[len(all)-1].Rule = "&" + rediskey.Glob(canaries(keys))
 	return all
 }

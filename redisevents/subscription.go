@@ -42,13 +42,13 @@ func subscribe(ctx context.Context, c *redis.Client, cfg *Config, hear func(chan
 	name, first := random()
 	s := &subscription{
 		ps:     c.Subscribe(ctx),
-		canary: canaryChannel(cfg.Keys, name),
-		pulse:  newPulse(cfg.Dead-cfg.Canary/2, first, cfg.Lag),
+		canary: canaryChannel(cfg.Keys),
+		pulse:  newPulse(cfg.Dead, name, first, cfg.Lag),
 		hear:   hear,
 		ready:  make(chan struct{}),
 		done:   make(chan struct{}),
 	}
-	s.sent = channelsOf(cfg, s.canary)
+	s.sent = channelsOf(cfg)
 	if err := s.send(ctx); err != nil {
 		_ = s.ps.Close()
 		return nil, err
@@ -71,7 +71,7 @@ func subscribe(ctx context.Context, c *redis.Client, cfg *Config, hear func(chan
 	}
 }
 
-// random returns a channel name and a first canary number that nobody can guess.
+// random returns a name and a first canary number that nobody can guess.
 func random() (name string, first uint64) {
 	var b [24]byte
 	_, _ = rand.Read(b[:]) // never fails, by its documentation
@@ -111,7 +111,7 @@ func (s *subscription) read(ctx context.Context) {
 			s.answer(nil)
 		case *redis.Message:
 			if m.Channel == s.canary {
-				s.pulse.heard(m.Payload)
+				s.pulse.heard(m.Payload, time.Now())
 				continue
 			}
 			s.hear(m.Channel, m.Payload)
@@ -146,13 +146,12 @@ func (s *subscription) problem() string {
 	}
 	texts := make([]string, len(s.refused))
 	for i, err := range s.refused {
-		// The canary's name is random: without it the line stays the same.
-		texts[i] = strings.ReplaceAll(err.Error(), s.canary, "of the canary")
+		texts[i] = err.Error()
 	}
 	return "refused: " + strings.Join(texts, "; ")
 }
 
-// channels names what was asked for and not refused, the canary aside.
+// channels names what was asked for and not refused, the canaries' aside.
 func (s *subscription) channels() []string {
 	names := make([]string, 0, len(s.sent))
 	for _, ch := range s.sent[:len(s.sent)-1] {
@@ -163,11 +162,8 @@ func (s *subscription) channels() []string {
 
 // beat publishes one canary through c. It returns why the subscription has to be
 // replaced, or an error of the publishing itself.
-func (s *subscription) beat(ctx context.Context, c *redis.Client) (reason string, err error) {
-	if s.pulse.stopped(time.Now()) {
-		return reasonDeaf, nil
-	}
-	n, text := s.pulse.draw()
+func (s *subscription) beat(ctx context.Context, c *redis.Client, vouches bool) (reason string, err error) {
+	n, text := s.pulse.draw(vouches)
 	sent := time.Now()
 	receivers, err := c.Publish(ctx, s.canary, text).Result()
 	if err != nil {

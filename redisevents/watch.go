@@ -38,6 +38,7 @@ type watch struct {
 	cfg     *Config
 	queue   *queue
 	parser  parser
+	turns   turns
 	options *redis.Options
 	report  func(condition)
 	drop    func() // it counts no more
