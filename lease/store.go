@@ -256,4 +256,8 @@ type Members interface {
 	List(ctx context.Context) ([]Member, error)
 	// Check reads the heartbeats of the instances named, in their order.
 	Check(ctx context.Context, instances []string) ([]Member, error)
+	// NoteLoss tells for ttl that the instance saw that Redis may have lost data.
+	NoteLoss(ctx context.Context, instance string, ttl time.Duration) error
+	// LossNoted reports whether somebody tells so.
+	LossNoted(ctx context.Context) (bool, error)
 }

@@ -9,6 +9,7 @@ const (
 	statePart  = "state:"
 	cordonPart = "cordon:"
 	cardPart   = "info:"
+	lossName   = "loss"
 )
 
 // Keys builds and parses the names of the fleet's keys. It is a value: copy it
@@ -45,6 +46,11 @@ func (k Keys) Cordon(instance string) string {
 // Card returns the key of what the instance says of itself.
 func (k Keys) Card(instance string) string {
 	return k.Prefix + cardPart + instance
+}
+
+// Loss returns the key that tells nodes which start of a loss of data that others saw.
+func (k Keys) Loss() string {
+	return k.Prefix + lossName
 }
 
 // Session returns the key of the session's document.

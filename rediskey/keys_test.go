@@ -40,6 +40,7 @@ func TestKeysHaveTheContractsForm(t *testing.T) {
 		keys.State("a{b}c"): "poll:state:{b}a{b}c",
 		keys.Cordon("n1"):   "poll:cordon:n1",
 		keys.Card("n1"):     "poll:info:n1",
+		keys.Loss():         "poll:loss",
 	} {
 		if got != want {
 			t.Errorf("key %q, want %q", got, want)

@@ -127,6 +127,8 @@ func (a *membershipActor) handle(c actor.Context, message Message) {
 		a.onScanned(c, m, now)
 	case *fetched:
 		a.onFetched(c, m, now)
+	case *toldLoss:
+		a.machine.onLoss(m.noted, m.err, now)
 	case *refetch:
 		a.machine.out.fetch = append(a.machine.out.fetch, a.unread...)
 		a.unread = nil

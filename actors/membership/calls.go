@@ -35,6 +35,12 @@ func (a *membershipActor) call(c actor.Context, out orders) {
 	if out.scan {
 		a.scan(c)
 	}
+	if out.asksLoss {
+		a.askLoss(c)
+	}
+	if out.noteLoss > 0 {
+		a.noteLoss(c, out.noteLoss)
+	}
 	if in := out.plan; in != nil {
 		tree.Async(c, func() any {
 			return &planned{in: in, owners: planner.Assign(in.View)}
@@ -126,6 +132,29 @@ func (a *membershipActor) list(c actor.Context) {
 	tree.Async(c, func() any {
 		list, err := members.List(parent)
 		return &listed{members: list, err: err}
+	})
+}
+
+func (a *membershipActor) askLoss(c actor.Context) {
+	parent, members := a.cfg.Context, a.cfg.Members
+	tree.Async(c, func() any {
+		noted, err := members.LossNoted(parent)
+		return &toldLoss{noted: noted, err: err}
+	})
+}
+
+// noteLoss tries more than once: a server that has just come back may refuse at first.
+func (a *membershipActor) noteLoss(c actor.Context, ttl time.Duration) {
+	ctx, members, instance := a.cfg.Context, a.cfg.Members, a.cfg.Instance
+	tree.Async(c, func() any {
+		for failures := 0; failures < noteTries && members.NoteLoss(ctx, instance, ttl) != nil; failures++ {
+			select {
+			case <-time.After(growing(failures)):
+			case <-ctx.Done():
+				return &wake{}
+			}
+		}
+		return &wake{}
 	})
 }
 

@@ -50,6 +50,9 @@ func (c *churn) pass(by time.Duration) {
 			c.m.onStatuses(unleased(o.look), c.now)
 			o.look = nil
 		}
+		if o.asksLoss {
+			c.m.onLoss(false, nil, c.now)
+		}
 		if o.plan != nil {
 			c.plan, c.until = o.plan, c.now.Add(planTakes)
 		}

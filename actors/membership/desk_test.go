@@ -35,6 +35,8 @@ type desk struct {
 	next int // token
 	// peeks has the spec answer looks at this node's turn; else they find leases free.
 	peeks bool
+	// losses has the spec answer whether Redis lost data; else it has not.
+	losses bool
 }
 
 func newDesk(change ...func(*Settings)) *desk {
@@ -124,6 +126,16 @@ func (d *desk) settle() {
 			d.keep(o)
 			o = d.m.take()
 		}
+		if !d.losses && o.asksLoss {
+			d.m.onLoss(false, nil, d.now)
+			d.m.onTime(d.now)
+			o.asksLoss = false
+			plan := o.plan
+			d.keep(o)
+			if o = d.m.take(); o.plan == nil {
+				o.plan = plan
+			}
+		}
 		d.keep(o)
 		if o.plan == nil {
 			return
@@ -154,6 +166,8 @@ func (d *desk) keep(o orders) {
 	d.out.list = d.out.list || o.list
 	d.out.scan = d.out.scan || o.scan
 	d.out.renew = d.out.renew || o.renew
+	d.out.asksLoss = d.out.asksLoss || o.asksLoss
+	d.out.noteLoss = max(d.out.noteLoss, o.noteLoss)
 }
 
 // take returns the orders since the last take.

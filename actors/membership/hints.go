@@ -52,13 +52,12 @@ func (m *machine) onGap(g redisevents.Gap, now time.Time) {
 }
 
 // onServerChanged follows the news that the server is new or was started anew. It may
-// have forgotten leases: their holders say so at once, all others wait: see hold. The
-// wait counts from now, whatever the server's uptime: a promoted replica has been up
-// for long.
+// have forgotten leases: their holders say so at once, all others wait, and nodes that
+// start are told.
 func (m *machine) onServerChanged(now time.Time) {
 	m.out.renew = true
-	m.forgotAt = now
-	m.lookAt = later(m.lookAt, now.Add(m.set.TTL+newcomer))
+	m.forgot(now)
+	m.out.noteLoss = m.longestHold()
 }
 
 // noteServer follows the name of the server that answered a claim: events tell of

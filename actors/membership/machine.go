@@ -41,6 +41,7 @@ type machine struct {
 	// claimed for a while.
 	forgotAt time.Time
 	server   string // its present life, as far as it tells
+	loss     loss
 	// pauses has the places of leases that do not answer claims; place tells that of a
 	// session.
 	pauses map[string]pause
@@ -84,7 +85,10 @@ type orders struct {
 	scan   bool            // all documents
 	renew  bool            // all own leases, at once
 	plan   *planInput
-	logs   []eventlog.Event
+	// asksLoss asks whether somebody noted a loss of data, noteLoss notes one for so long.
+	asksLoss bool
+	noteLoss time.Duration
+	logs     []eventlog.Event
 }
 
 type spawn struct {
@@ -174,10 +178,11 @@ func (m *machine) next(now time.Time) time.Time {
 	switch {
 	case m.ready:
 		earlier(m.lookAt)
+	case m.loss.asking: // its answer comes first
 	case m.informed(): // else an answer comes first
-		earlier(m.readyAt())
+		earlier(later(m.readyAt(), m.loss.askAt))
 	case m.fits():
-		earlier(m.readyAt().Add(settle))
+		earlier(later(m.readyAt().Add(settle), m.loss.askAt))
 	}
 	if m.planLater(now) {
 		earlier(m.planAt())
@@ -220,6 +225,9 @@ func (m *machine) settleDown(now time.Time) {
 		// The others may have begun to claim since: what is theirs by now is not tried.
 		m.lookFirst(now)
 		m.stale = true
+		return
+	}
+	if !m.toldOfLoss(now) {
 		return
 	}
 	m.ready = true

@@ -50,6 +50,10 @@ type (
 		read   time.Time
 		unread []string
 	}
+	toldLoss struct {
+		noted bool
+		err   error
+	}
 	refetch struct{}                  // what could not be read is to be read once more
 	relist  struct{ list, scan bool } // to be done once more
 	claimed struct {
@@ -75,6 +79,7 @@ func (*listed) isMessage()      {}
 func (*checked) isMessage()     {}
 func (*scanned) isMessage()     {}
 func (*fetched) isMessage()     {}
+func (*toldLoss) isMessage()    {}
 func (*refetch) isMessage()     {}
 func (*relist) isMessage()      {}
 func (*claimed) isMessage()     {}

@@ -34,6 +34,19 @@ func memberSpecs(run Runner) {
 		g.Expect(checked[1].Remaining).To(BeZero())
 	})
 
+	it(run, "tells of a loss for as long as it is noted", func(ctx context.Context, g Gomega, f *Fixture) {
+		g.Expect(f.Store.LossNoted(ctx)).To(BeFalse())
+		g.Expect(f.Store.NoteLoss(ctx, "n1", short)).To(Succeed())
+		g.Expect(f.Store.LossNoted(ctx)).To(BeTrue())
+		g.Expect(f.raw(ctx, g, "GET", f.Keys.Loss())).To(Equal("n1"))
+		f.Sleep(short + 2*time.Millisecond)
+		g.Expect(f.Store.LossNoted(ctx)).To(BeFalse())
+		f.raw(ctx, g, "RPUSH", f.Keys.Loss(), "x")
+		g.Expect(f.Store.LossNoted(ctx)).To(BeTrue(), "rather wait than poll twice")
+		g.Expect(f.Store.NoteLoss(ctx, "n1", long)).To(Succeed())
+		g.Expect(f.raw(ctx, g, "PTTL", f.Keys.Loss())).To(BeNumerically("~", long.Milliseconds(), 1000))
+	})
+
 	it(run, "lists a heartbeat no longer than its TTL", func(ctx context.Context, g Gomega, f *Fixture) {
 		g.Expect(f.Store.Beat(ctx, "n1", short)).To(Succeed())
 		f.Sleep(short + 2*time.Millisecond)

@@ -55,10 +55,9 @@ type judge struct {
 	suspects []suspect
 	meddled  time.Time   // when all data was last changed by something else than nodes
 	emptied  []time.Time // when another server took the place of this one
-	// born is when Redis first took a heartbeat of an instance: before, it knew nothing.
-	born    map[string]time.Time
-	flushed time.Time // when somebody last removed all data, which nobody is told of
-	fault   error
+	losses   losses
+	flushed  time.Time // when somebody last removed all data, which nobody is told of
+	fault    error
 
 	since time.Time // when the watch that goes on began
 
@@ -111,7 +110,7 @@ func newJudge(set settings, f facts, now func() time.Time, inScript func(*server
 	return &judge{
 		set: set, facts: f, now: now, inScript: inScript, keys: rediskey.Default(),
 		sessions: map[string]*ledger{}, named: map[string]keyName{}, scripts: map[string]string{},
-		since: now(), born: map[string]time.Time{},
+		since: now(), losses: losses{claimed: map[string]time.Time{}},
 	}
 }
 

@@ -73,7 +73,7 @@ func TestHistoriesWithExcuses(t *testing.T) {
 			h.begin("s", "a", 100, 1)
 			h.poll("s", "a", 100)
 			h.reloaded()
-			h.send("SET", "poll:node:b", "1", "PX", "1000")
+			h.send("EXISTS", "poll:loss")
 			beside(h)
 		}},
 
@@ -94,8 +94,7 @@ func TestHistoriesWithExcuses(t *testing.T) {
 			lossOf(h, truth{token: 100, last: "1"}, truth{token: 100})
 		}},
 		"a poll beside another after its start was lost, by a node that started afterwards": {"", func(h *hand) {
-			h.born["b"] = h.clock.Add(time.Second)
-			lossOf(h, truth{token: 100, last: "1"}, truth{token: 100})
+			lossOf(h, truth{token: 100, last: "1"}, truth{token: 100}, func() { h.send("EXISTS", "poll:loss") })
 		}},
 		"a poll beside another after its start was lost by a Redis that does not say which it is": {"", func(h *hand) {
 			h.anonymous = true
@@ -140,13 +139,16 @@ func unmarked(h *hand, tell func()) {
 
 // lossOf has a node poll beside another after a fail-over, and what was left then of the
 // session and of another one.
-func lossOf(h *hand, of, other truth) {
+func lossOf(h *hand, of, other truth, then ...func()) {
 	h.first("t", "a", 100)
 	h.begin("s", "a", 100, 1)
 	h.poll("s", "a", 100)
 	h.pass(time.Second)
 	h.another(of)
 	h.follow(h.ledger("t"), other)
+	for _, f := range then {
+		f()
+	}
 	h.first("s", "b", 200)
 	h.begin("s", "b", 200, 0)
 	h.poll("s", "b", 200)

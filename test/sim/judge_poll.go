@@ -94,7 +94,9 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 	for _, f := range l.flying {
 		from, by := f.told(now), f.Instance
 		lost, nameless := j.unseen(l, p.Instance, from) || by != p.Instance && j.misled(l, p, f.Start), j.nameless(from)
-		newborn := j.bornAfter(p.Instance, from)
+		newborn := slices.ContainsFunc(j.emptied, func(at time.Time) bool {
+			return !at.Before(from) && j.losses.untold(p.Instance, at)
+		})
 		last := f.Start // when it has to be over
 		if f.grant != nil {
 			last = j.trust(f.grant)
@@ -117,15 +119,6 @@ func (j *judge) alone(l *ledger, p *nodetest.Poll) {
 	}
 }
 
-// bornAfter reports whether Redis, since from, forgot all before it knew of an instance.
-func (j *judge) bornAfter(instance string, from time.Time) bool {
-	i := slices.IndexFunc(j.emptied, func(at time.Time) bool { return !at.Before(from) })
-	return i >= 0 && j.bornSince(instance, j.emptied[i])
-}
-
-// bornSince reports whether Redis knew of an instance no earlier than at a moment.
-func (j *judge) bornSince(instance string, at time.Time) bool { return !j.born[instance].Before(at) }
-
 // nameless reports whether, since from, another server took the place of the one before
 // when no node could ask which it is.
 func (j *judge) nameless(from time.Time) bool {
@@ -136,7 +129,7 @@ func (j *judge) nameless(from time.Time) bool {
 // in flight, in a way that it could not see. After a fail-over nodes leave alone for a while
 // what was others', unless they started only then.
 func (j *judge) unseen(l *ledger, instance string, from time.Time) bool {
-	lagged := !l.rewound.Before(from) && (j.facts.nameless(l.rewound) || j.bornSince(instance, l.rewound))
+	lagged := !l.rewound.Before(from) && (j.facts.nameless(l.rewound) || j.losses.untold(instance, l.rewound))
 	return lagged || !j.flushed.Before(from) || !l.erased.Before(from)
 }
 

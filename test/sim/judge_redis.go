@@ -86,7 +86,11 @@ func (s script) caller(i int) caller {
 // command sees a command before it takes effect. It is a hook of the server.
 func (j *judge) command(c *server.Peer, cmd string, args ...string) bool {
 	switch cmd {
-	case "GET", "HMGET", "TIME", "PTTL", "HGET", "EXISTS", "TYPE", "PING", "PUBLISH", "SCAN", "MGET", "TTL", "GETRANGE":
+	case "EXISTS":
+		if len(args) != 1 || args[0] != j.keys.Loss() {
+			return false
+		}
+	case "GET", "HMGET", "TIME", "PTTL", "HGET", "TYPE", "PING", "PUBLISH", "SCAN", "MGET", "TTL", "GETRANGE":
 		return false // what most commands are
 	}
 	j.mu.Lock()
@@ -142,6 +146,7 @@ func (j *judge) outside(cmd string, args []string) {
 func (j *judge) forget() {
 	j.meddled = j.now()
 	j.emptied = append(j.emptied, j.now())
+	j.losses.ends = time.Time{}
 	for _, l := range j.sessions {
 		l.known, l.wish = false, wish{}
 		j.saw(l, "all data was changed", "", 0)
@@ -170,6 +175,10 @@ func (j *judge) fromNode(cmd string, args []string) {
 	case cmd == "SCRIPT" && len(args) == 2 && strings.EqualFold(args[0], "LOAD"):
 		j.loaded(args[1])
 	case allowed[cmd]:
+	case cmd == "EXISTS":
+		j.losses.asked(j.now())
+	case cmd == "SET" && len(args) == 4 && args[0] == j.keys.Loss():
+		j.losses.noted(j.now(), args[3])
 	case (cmd == "SET" || cmd == "DEL") && len(args) > 0:
 		n := j.parse(args[0])
 		if cmd == "DEL" && (n.kind == rediskey.Card || n.kind == rediskey.Cordon) {
@@ -177,10 +186,6 @@ func (j *judge) fromNode(cmd string, args []string) {
 		}
 		if n.kind != rediskey.Node || (cmd == "DEL" && len(args) > 1) {
 			j.convict(nil, "foreign", "a node sent %s %q", cmd, args)
-			return
-		}
-		if _, ok := j.born[n.id]; !ok {
-			j.born[n.id] = j.now()
 		}
 	default:
 		j.convict(nil, "foreign", "a node sent %s %q", cmd, args)
@@ -204,6 +209,9 @@ func (j *judge) call(args []string) {
 	}
 	if n, err := strconv.Atoi(args[1]); err == nil && len(args) >= 2+n {
 		j.running = script{name: j.scripts[args[0]], keys: args[2 : 2+n], args: args[2+n:]}
+		if j.running.name == "acquire" {
+			j.losses.claims(j.running.caller(0).holder, j.now())
+		}
 	}
 }
 

@@ -72,21 +72,33 @@ func TestHistories(t *testing.T) {
 		}},
 		"a poll beside another after a restart that forgot, of a Redis that does not say so": {"", func(h *hand) {
 			h.anonymous = true
-			besideRestart(h, -time.Second)
+			besideRestart(h, askedBefore)
 		}},
-		"a poll beside another by a node that was first heard of after a restart that forgot": {"", func(h *hand) {
-			besideRestart(h, time.Second)
+		"a poll beside another by a node that started after a restart that forgot, and was not told": {"", func(h *hand) {
+			besideRestart(h, asked)
+		}},
+		"a poll beside another by such a node which did not ask": {"two polls at once", func(h *hand) {
+			besideRestart(h, askedNothing)
+		}},
+		"a poll beside another by such a node that was told": {"two polls at once", func(h *hand) {
+			besideRestart(h, askedAndTold)
+		}},
+		"a poll beside another by such a node that was told when the note had ended": {"", func(h *hand) {
+			besideRestart(h, askedLate)
+		}},
+		"a poll beside another by such a node that asked once more after its first claim": {"two polls at once", func(h *hand) {
+			besideRestart(h, askedAgain)
 		}},
 		"the same node's poll after one more such restart": {"", func(h *hand) {
-			first := besideRestart(h, time.Second)
+			first := besideRestart(h, asked)
 			h.another(truth{})
 			h.end(first)
 			h.first("s", "b", 300)
 			h.begin("s", "b", 300, 0)
 			h.poll("s", "b", 300)
 		}},
-		"a poll beside another by a node that was heard of before a restart that forgot": {"two polls at once", func(h *hand) {
-			besideRestart(h, -time.Second)
+		"a poll beside another by a node that started before a restart that forgot": {"two polls at once", func(h *hand) {
+			besideRestart(h, askedBefore)
 		}},
 		"a poll beside another after a flush": {"", func(h *hand) {
 			h.begin("s", "a", 100, 1)
@@ -447,20 +459,42 @@ func verdict(t *testing.T, err error, check string) {
 	}
 }
 
-// besideRestart has a node poll beside another that began before Redis forgot all. It
-// was heard of so long after that.
-func besideRestart(h *hand, after time.Duration) *nodetest.Poll {
-	beat := func() { h.send("SET", "poll:node:b", "1", "PX", "1000") }
+// What a node that starts asks of a loss of data.
+const (
+	askedBefore  = iota // it, and claims something else
+	asked               // after it
+	askedNothing        // at all
+	askedAndTold        // and there is a note
+	askedLate           // and the note has ended
+	askedAgain          // and was told, and once more after it had claimed, and was not
+)
+
+// besideRestart has a node poll beside another that began before Redis forgot all.
+func besideRestart(h *hand, how int) *nodetest.Poll {
+	ask := func() { h.send("EXISTS", "poll:loss") }
 	h.begin("s", "a", 100, 1)
 	h.poll("s", "a", 100)
 	h.pass(2 * time.Second)
-	if after < 0 {
-		beat()
-		h.pass(-after)
+	if how == askedBefore {
+		ask()
+		h.first("t", "b", 150)
+		h.pass(time.Second)
 	}
 	h.another(truth{})
-	h.pass(max(after, 0))
-	beat()
+	if how == askedAndTold || how == askedLate || how == askedAgain {
+		h.send("SET", "poll:loss", "c", "PX", "1000")
+	}
+	if how == askedLate {
+		h.pass(time.Second)
+	}
+	if how != askedBefore && how != askedNothing {
+		ask()
+	}
+	if how == askedAgain {
+		h.first("t", "b", 150)
+		h.pass(time.Second)
+		ask()
+	}
 	h.first("s", "b", 200)
 	h.begin("s", "b", 200, 0)
 	return h.poll("s", "b", 200)
