@@ -20,6 +20,9 @@ type Card struct {
 	// Refused is how many of its results were refused, since it had lost the lease, as of
 	// when the card was written.
 	Refused uint64 `json:"refused_results"`
+	// Leaving says that the node is stopping: it has no heartbeat any more, and still has
+	// the leases of polls that are to end.
+	Leaving bool `json:"leaving,omitempty"`
 	// Shared holds the settings, by variable, that must be the same on all nodes.
 	Shared map[string]string `json:"shared"`
 }
@@ -60,6 +63,8 @@ type Registry interface {
 	// Cards reads the cards of the instances named, in their order; nil for each that
 	// has none.
 	Cards(ctx context.Context, instances []string) ([]*Card, error)
+	// Retire removes the card of a node that has stopped.
+	Retire(ctx context.Context, instance string) error
 	// SetCordon changes what is wanted of an instance. Nodes follow at once.
 	SetCordon(ctx context.Context, instance string, c Cordon) error
 }

@@ -40,15 +40,14 @@ type Node struct {
 	questions atomic.Int64         // that pollers asked Redis
 	plan      atomic.Pointer[plan] // nil before the first one
 	failed    chan error
-	left      chan struct{} // closed once the node leaves the fleet
 
-	// publishing holds a token while the card is written or removed. It is no mutex, as
-	// the heart's is none.
-	publishing chan struct{}
+	// Of the life of the card: left is closed when the heartbeat has been removed, stopped
+	// when no lease is left, and retired when the card has gone.
+	left, stopped, retired chan struct{}
 
-	leaving sync.Once
-	running sync.WaitGroup // the listener and the heart
-	close   sync.Once
+	leaving, stopping sync.Once
+	running           sync.WaitGroup // the listener and the heart
+	close             sync.Once
 }
 
 // Start makes a node and lets it work. A Redis that does not answer now is waited
@@ -56,7 +55,8 @@ type Node struct {
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	n := &Node{
-		cfg: cfg, ctx: ctx, cancel: cancel, failed: make(chan error, 1), left: make(chan struct{}), publishing: make(chan struct{}, 1),
+		cfg: cfg, ctx: ctx, cancel: cancel, failed: make(chan error, 1),
+		left: make(chan struct{}), stopped: make(chan struct{}), retired: make(chan struct{}),
 		flights: cell.NewSet(), cells: cell.NewSet(),
 	}
 	if cfg.Gauge != nil {
@@ -78,9 +78,11 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 
 	if n.heart != nil {
 		n.running.Go(func() { n.heart.Run(ctx) })
-		if cfg.Card != nil {
-			n.running.Go(func() { n.publish(ctx) })
-		}
+	}
+	if n.heart != nil && cfg.Card != nil {
+		n.running.Go(func() { n.publish(ctx) })
+	} else {
+		close(n.retired)
 	}
 	n.running.Go(n.listen)
 	n.running.Go(func() { n.warnOfEviction(ctx) })
@@ -191,36 +193,37 @@ func (n *Node) Drain(ctx context.Context, grace time.Duration) error {
 	defer n.gauges.over.Store(true)
 	err := n.tree.Drain(ctx, grace)
 	<-left
+	n.retire()
 	return err
 }
 
 // leave removes the heartbeat. Where Redis is slow that goes on beside the drain: what is
 // left behind has the others plan with this node for a TTL.
 func (n *Node) leave(ctx context.Context) (done <-chan struct{}) {
-	left := make(chan struct{})
-	if n.heart == nil {
-		close(left)
-		return left
-	}
-	n.leaving.Do(func() { close(n.left) })
-	go func() {
-		defer close(left)
-		select {
-		case n.publishing <- struct{}{}: // a card on its way would be written after its removal
-			defer func() { <-n.publishing }()
-		case <-time.After(leaveLimit / 2): // it has a TTL
+	n.leaving.Do(func() {
+		if n.heart == nil {
+			close(n.left)
+			return
 		}
-		if err := n.heart.Leave(ctx); err != nil { // its TTL does it then
-			n.cfg.Log.Emit(eventlog.RedisDown{Err: err})
-		}
-	}()
-	limit := time.NewTimer(leaveLimit)
-	defer limit.Stop()
+		go func() {
+			defer close(n.left)
+			if err := n.heart.Leave(ctx); err != nil { // its TTL does it then
+				n.cfg.Log.Emit(eventlog.RedisDown{Err: err})
+			}
+		}()
+	})
+	within(leaveLimit, n.left)
+	return n.left
+}
+
+// within waits for the end of something, and no longer than limit.
+func within(limit time.Duration, done <-chan struct{}) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
 	select {
-	case <-left:
-	case <-limit.C:
+	case <-done:
+	case <-timer.C:
 	}
-	return left
 }
 
 // Close stops what is still running and waits for it.

@@ -31,7 +31,7 @@ func (n *Node) Follow(limit int) *redisevents.Feed { return n.listener.Follow(li
 func (n *Node) Watch(limit int) *Watch {
 	cfg := n.listening()
 	cfg.Name, cfg.Takings, cfg.MaxQueue, cfg.Lag = "", true, 1, nil // the feed is what is read
-	cfg.Moved = nil                                   // the node's own listener sees to it
+	cfg.Moved = nil                                                 // the node's own listener sees to it
 	if cfg.Mode == redisevents.Require {
 		cfg.Mode = redisevents.Auto
 	}

@@ -289,12 +289,17 @@ func TestListenersTakeTurns(t *testing.T) {
 		published, asked := count()
 		g.Expect(published).To(gomega.BeNumerically("~", 2.3, 0.4))
 		g.Expect(asked).To(gomega.BeNumerically("~", 2*(1.14+0.1), 0.4), "a look each, and one with the flags")
+		var others []func()
 		for i := range many - 1 {
-			link := w.mini.Link()
-			client := link.Client()
+			client := w.mini.Link().Client()
 			h := listen(client, func(c *redisevents.Config) { c.Name = strconv.Itoa(i) })
-			defer func() { g.Expect(h.close()).To(gomega.Succeed()); _ = client.Close() }()
+			others = append(others, func() { g.Expect(h.close()).To(gomega.Succeed()); _ = client.Close() })
 		}
+		defer func() {
+			for _, end := range others {
+				end()
+			}
+		}()
 		sleep(time.Second)
 		published, asked = count()
 		g.Expect(published).To(gomega.BeNumerically("<", 2.3+1+many/15.0), "one more of each in fifteen seconds")

@@ -30,6 +30,17 @@ func (s *Store) Publish(ctx context.Context, c lease.Card, ttl time.Duration) er
 	return nil
 }
 
+// Retire removes the card of a node that has stopped.
+func (s *Store) Retire(ctx context.Context, instance string) error {
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	if err := s.client.Do(ctx, "DEL", s.keys.Card(instance)).Err(); err != nil {
+		return fmt.Errorf("remove the card: %w", err)
+	}
+
+	return nil
+}
+
 // Cards reads the cards of the instances named. One that can't be read counts as
 // absent: it says nothing that leases depend on.
 func (s *Store) Cards(ctx context.Context, instances []string) ([]*lease.Card, error) {

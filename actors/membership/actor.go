@@ -107,11 +107,7 @@ func (a *membershipActor) handle(c actor.Context, message Message) {
 		a.claims[m.place].calls--
 		a.machine.onOutcomes(m.outcomes, m.sent, now)
 	case *looked:
-		a.machine.onStatuses(m.statuses, now)
-		if a.cfg.Known != nil {
-			a.coverage.look(a.machine, m.statuses, now)
-			a.tellKnown()
-		}
+		a.onLooked(m, now)
 	case *peeked:
 		a.machine.onPeeked(m.statuses, now)
 	case *planned:
@@ -136,6 +132,14 @@ func (a *membershipActor) handle(c actor.Context, message Message) {
 		a.listLater, a.scanLater = a.listLater && !m.list, a.scanLater && !m.scan
 		a.machine.out.list = a.machine.out.list || m.list
 		a.machine.out.scan = a.machine.out.scan || m.scan
+	}
+}
+
+func (a *membershipActor) onLooked(m *looked, now time.Time) {
+	a.machine.onStatuses(m.statuses, now)
+	if a.cfg.Known != nil {
+		a.coverage.look(a.machine, m.statuses, now)
+		a.tellKnown()
 	}
 }
 

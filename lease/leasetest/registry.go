@@ -50,6 +50,16 @@ func registrySpecs(run Runner) {
 		g.Expect(f.raw(ctx, g, "EXISTS", f.Keys.Card("n1"))).To(Equal(int64(0)))
 	})
 
+	it(run, "forgets the card of a node that has stopped", func(ctx context.Context, g Gomega, f *Fixture) {
+		leaving := card
+		leaving.Leaving = true
+		g.Expect(f.Store.Publish(ctx, leaving, long)).To(Succeed())
+		g.Expect(f.Store.Cards(ctx, []string{"n1"})).To(Equal([]*lease.Card{&leaving}))
+		g.Expect(f.Store.Retire(ctx, "n1")).To(Succeed())
+		g.Expect(f.raw(ctx, g, "EXISTS", f.Keys.Card("n1"))).To(Equal(int64(0)))
+		g.Expect(f.Store.Retire(ctx, "n1")).To(Succeed(), "it has none")
+	})
+
 	it(run, "lists a node whose cordon is a foreign key, and takes a word that it does not know for a cordon", func(ctx context.Context, g Gomega, f *Fixture) {
 		for _, name := range []string{"n1", "n2"} {
 			g.Expect(f.Store.Beat(ctx, name, long)).To(Succeed())

@@ -459,47 +459,6 @@ func verdict(t *testing.T, err error, check string) {
 	}
 }
 
-// What a node that starts asks of a loss of data.
-const (
-	askedBefore  = iota // it, and claims something else
-	asked               // after it
-	askedNothing        // at all
-	askedAndTold        // and there is a note
-	askedLate           // and the note has ended
-	askedAgain          // and was told, and once more after it had claimed, and was not
-)
-
-// besideRestart has a node poll beside another that began before Redis forgot all.
-func besideRestart(h *hand, how int) *nodetest.Poll {
-	ask := func() { h.send("EXISTS", "poll:loss") }
-	h.begin("s", "a", 100, 1)
-	h.poll("s", "a", 100)
-	h.pass(2 * time.Second)
-	if how == askedBefore {
-		ask()
-		h.first("t", "b", 150)
-		h.pass(time.Second)
-	}
-	h.another(truth{})
-	if how == askedAndTold || how == askedLate || how == askedAgain {
-		h.send("SET", "poll:loss", "c", "PX", "1000")
-	}
-	if how == askedLate {
-		h.pass(time.Second)
-	}
-	if how != askedBefore && how != askedNothing {
-		ask()
-	}
-	if how == askedAgain {
-		h.first("t", "b", 150)
-		h.pass(time.Second)
-		ask()
-	}
-	h.first("s", "b", 200)
-	h.begin("s", "b", 200, 0)
-	return h.poll("s", "b", 200)
-}
-
 // thereAndBack has a poll outlast two fail-overs: to a server where another gets the
 // lease, and back to the one where its own was and may be renewed. The poll goes on for
 // longer than the lease was worth when it began.
