@@ -204,6 +204,7 @@ func TestAMasterOfAClusterThatHangsSilencesItsOwnEventsAlone(t *testing.T) {
 		return s.Servers == 3 && s.Healthy
 	})
 	victim := cluster.Nodes[2]
+	time.Sleep(100 * time.Millisecond) // the Gap of the last one follows its report
 	h.forget()
 	victim.Pause()
 	defer victim.Continue()
