@@ -106,6 +106,11 @@ func (f *fleet) explained(ctx context.Context, id string) (explained, error) {
 	if err != nil {
 		return explained{}, err
 	}
+	about := []fleetview.Session{one}
+	if err := f.reader.Stopping(ctx, nodes, about); err != nil {
+		return explained{}, err
+	}
+	one = about[0]
 	now := clock()
 	return explained{Explanation: draft.Plan().Explain(one, nodes, now), session: one, nodes: nodes, now: now}, nil
 }
@@ -126,7 +131,7 @@ func (f *fleet) draftWith(ctx context.Context, see func([]fleetview.Session)) (f
 		return nil, nil, err
 	}
 	draft := fleetview.NewDraft(nodes, most)
-	err = f.reader.Each(ctx, func(some []fleetview.Session) error {
+	err = f.readAll(ctx, nodes, func(some []fleetview.Session) error {
 		draft.Add(some)
 		see(some)
 		return nil

@@ -143,6 +143,16 @@ func (f *fleet) nodes(ctx context.Context) (fleetview.Nodes, error) {
 	return fleetview.NodesOf(members), nil
 }
 
+// readAll calls see with all sessions in batches, as [fleetview.Reader.Each] does.
+func (f *fleet) readAll(ctx context.Context, nodes fleetview.Nodes, see func([]fleetview.Session) error) error {
+	return f.reader.Each(ctx, func(some []fleetview.Session) error {
+		if err := f.reader.Stopping(ctx, nodes, some); err != nil {
+			return err
+		}
+		return see(some)
+	})
+}
+
 // one reads the session named.
 func (f *fleet) one(ctx context.Context, id string) (fleetview.Session, error) {
 	found, err := f.reader.Get(ctx, []string{id})

@@ -76,7 +76,7 @@ func (f *fleet) gatherSessions(ctx context.Context, w *bytes.Buffer, noDocuments
 	}
 	lines := json.NewEncoder(w)
 	lines.SetEscapeHTML(false)
-	return f.reader.Each(ctx, func(some []fleetview.Session) error {
+	return f.readAll(ctx, nodes, func(some []fleetview.Session) error {
 		for _, s := range some {
 			row := newSessionRow(s, nodes, now())
 			if noDocuments {

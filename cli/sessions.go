@@ -161,10 +161,11 @@ func (d Deps) listSessions() *cobra.Command {
 		Short: "List sessions",
 		Long: `List all sessions, or those that all the filters want. States:
 
-  ok        leased by a node that is alive, the last poll succeeded or is to come
-  failing   leased by a node that is alive, the last poll failed
+  ok        leased by a node that is alive or stopping, the last poll succeeded or
+            is to come
+  failing   leased by a node that is alive or stopping, the last poll failed
   unleased  to be polled, and nobody has the lease
-  orphaned  the lease is that of a node without a heartbeat
+  orphaned  the lease is that of a node that is gone: it has no heartbeat
   api       leased by a worker, over the lease API or a library
   external  for workers alone, and none has the lease
   paused    not polled
@@ -195,7 +196,7 @@ func (f *fleet) listSessions(ctx context.Context, want *filter) error {
 	if err != nil {
 		return err
 	}
-	err = f.reader.Each(ctx, func(some []fleetview.Session) error {
+	err = f.readAll(ctx, nodes, func(some []fleetview.Session) error {
 		now := clock()
 		for _, s := range some {
 			if !want.wants(s, nodes.State(s)) {

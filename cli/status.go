@@ -65,7 +65,7 @@ func (d Deps) statusCommand() *cobra.Command {
 		Long: `Say in a few lines how the fleet is.
 
 The exit code is 0 when a node is alive, each session that nodes are to
-poll has a lease of a node that is alive or of a worker, none is barred by a key of
+poll has a lease of a node that is alive or stopping, or of a worker, none is barred by a key of
 another type in its place, and none is overdue by more than two of its intervals.
 It is 1 when that is not so, or Redis does not answer. Failing polls, documents that
 can't be used, paused sessions, an uneven spread and missing event flags are shown,
@@ -85,7 +85,7 @@ func (f *fleet) summary(ctx context.Context) (*fleetview.Summary, error) {
 		return nil, err
 	}
 	sum := fleetview.NewSummary(nodes, clock())
-	err = f.reader.Each(ctx, func(some []fleetview.Session) error { sum.Add(some); return nil })
+	err = f.readAll(ctx, nodes, func(some []fleetview.Session) error { sum.Add(some); return nil })
 	return sum, err
 }
 

@@ -89,6 +89,40 @@ func TestTheStatusOfAFleetThatWorks(t *testing.T) {
 	}
 }
 
+// What a node that is stopping still polls is not that of a dead one, whatever reads it.
+func TestANodeThatStopsMakesNoFleetUnhealthy(t *testing.T) {
+	const stopping = "stopping-1764288000123456789-0000000b"
+	b := newBench(t)
+	b.node("a")
+	b.put("s1", `{"kind":"log"}`)
+	b.lease(stopping, "s1")
+	if v, code := b.status(); code != 1 || v.States["orphaned"] != 1 {
+		t.Fatalf("without its card: exit %d, %+v", code, v)
+	}
+	card := lease.Card{Instance: stopping}
+	publish := func() {
+		if err := b.store.Publish(t.Context(), card, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish() // of a node that died
+	if v, code := b.status(); code != 1 || v.States["orphaned"] != 1 {
+		t.Fatalf("with the card of a dead node: exit %d, %+v", code, v)
+	}
+	card.Leaving = true
+	publish()
+	if v, code := b.status(); code != 0 || v.States["ok"] != 1 {
+		t.Errorf("exit %d, %+v", code, v)
+	}
+	if all := list[sessionReply](b, "sessions", "ls"); len(all) != 1 || all[0].State != "ok" {
+		t.Errorf("%+v", all)
+	}
+	got := b.run("explain", "s1")
+	if !strings.Contains(got.stdout, "its holder "+stopping+" is stopping") {
+		t.Errorf("%s%s", got.stdout, got.stderr)
+	}
+}
+
 func TestWhatMakesAFleetUnhealthy(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(b *bench, node string)

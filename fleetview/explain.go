@@ -102,7 +102,10 @@ func obstacles(s Session, nodes Nodes, preferred string, now time.Time) []string
 	case Unleased:
 		all = append(all, unleased(nodes, preferred))
 	case OK, Failing:
-		if in.Holder != preferred {
+		switch {
+		case s.Stopping:
+			all = append(all, "its holder "+in.Holder+" is stopping, and gives it back when its poll has ended")
+		case in.Holder != preferred:
 			all = append(all, in.Holder+" has its lease, and gives it up when its poll has ended and the fleet has stood still for a moment")
 		}
 		if state == Failing {

@@ -20,6 +20,8 @@ type Store interface {
 	lease.Inspector
 	session.Source
 	session.Pager
+	// Cards reads the cards of the nodes named, in their order; nil for each that has none.
+	Cards(ctx context.Context, instances []string) ([]*lease.Card, error)
 	// List finds the nodes that are alive, sorted by name.
 	List(ctx context.Context) ([]lease.Member, error)
 }

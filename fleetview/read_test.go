@@ -45,6 +45,8 @@ func (s *lateStore) Page(_ context.Context, cursor string, _ int) (ids []string,
 	return ids, next, s.answer("page " + cursor)
 }
 
+func (*lateStore) Cards(context.Context, []string) ([]*lease.Card, error) { return nil, nil }
+
 func (s *lateStore) Get(_ context.Context, ids []string) ([]session.Document, error) {
 	docs := make([]session.Document, len(ids))
 	for i, id := range ids {

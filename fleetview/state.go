@@ -13,8 +13,8 @@ type State string
 
 // The states of sessions.
 const (
-	OK       State = "ok"       // leased by a node that is alive, its last poll succeeded
-	Failing  State = "failing"  // leased by a node that is alive, its last poll failed
+	OK       State = "ok"       // leased by a node that is alive or stopping, its last poll succeeded
+	Failing  State = "failing"  // leased by a node that is alive or stopping, its last poll failed
 	Unleased State = "unleased" // nobody has its lease
 	Orphaned State = "orphaned" // its lease is that of a node without a heartbeat
 	API      State = "api"      // leased by a worker, over the lease API or a library
@@ -43,7 +43,7 @@ func (n Nodes) State(s Session) State {
 		return Unleased
 	case !alive && (s.Spec.Kind == session.External || !lease.InstanceForm(holder)):
 		return API // what is for workers alone has no node that could be gone
-	case !alive:
+	case !alive && !s.Stopping:
 		return Orphaned
 	case s.Lease.Failures > 0:
 		return Failing

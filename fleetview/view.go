@@ -115,6 +115,9 @@ type Session struct {
 	// Problem says why nobody can use the session; empty: it can be used.
 	Problem string
 	Lease   lease.Inspection
+	// Stopping says that its holder is a node that waits for its last polls: see
+	// [Reader.Stopping].
+	Stopping bool
 	// Sent is when it was asked for.
 	Sent time.Time
 }
