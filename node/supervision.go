@@ -85,7 +85,7 @@ func (n *Node) planner(renewals *actor.PID, child func(poller.Config) *actor.Pro
 func (n *Node) keeper(renewals *actor.PID) *actor.Props {
 	return keeper.Props(keeper.Config{
 		Context: n.ctx, Holder: n.cfg.Instance, TTL: n.cfg.LeaseTTL, Margin: n.cfg.Margin,
-		Store: n.store, Requests: n.cfg.Requests, Events: n.listener,
+		Store: n.store, Members: n.store, Requests: n.cfg.Requests, Events: n.listener,
 		Leaseholders: func(opened func(*tenure.Tenure)) func(leaseholder.Config) *actor.Props {
 			tenures := tenure.Maker(tenure.Config{Watcher: n.cfg.Watcher, Opened: opened, Report: n.report})
 			return leaseholder.Maker(n.holders(renewals, tenures))

@@ -45,6 +45,9 @@ func (k *keeperActor) Receive(c actor.Context) {
 	case *renewer.Released:
 		k.machine.onBack(m.Grant.Session, m.Err, time.Now())
 	case *claimed:
+		if m.told {
+			k.machine.onLoss(m.noted, time.Now())
+		}
 		k.machine.onOutcomes(m.outcomes, m.sent, time.Now())
 	case *opened:
 		k.machine.onOpened(k.machine.leaseholder(m.tenure.Cell().Grant()), m.tenure)
@@ -104,6 +107,9 @@ func (k *keeperActor) carryOut(c actor.Context) {
 	if out.renew {
 		c.Send(k.cfg.Renewer, &renewer.RenewAll{})
 	}
+	if out.tell {
+		k.tellLoss(c)
+	}
 	k.claim(c, out.claims)
 	if n := k.machine.leases(); n != k.owned {
 		k.owned = n
@@ -119,14 +125,42 @@ func (k *keeperActor) claim(c actor.Context, claims []lease.Claim) {
 	// Apart by server, so that one that hangs holds up its own alone.
 	place := func(c lease.Claim) string { return lease.PlaceOf(k.cfg.Context, k.cfg.Store, c.Session) }
 	for _, batch := range lease.ByPlace(claims, place, claimBatch) {
-		parent, store, holder := k.cfg.Context, k.cfg.Store, k.cfg.Holder
+		parent, store, members, holder := k.cfg.Context, k.cfg.Store, k.cfg.Members, k.cfg.Holder
+		asks := k.machine.asksLoss(time.Now())
 		tree.Async(c, func() any {
 			ctx, cancel := context.WithTimeout(parent, callLimit)
 			defer cancel()
 			sent := time.Now()
-			return &claimed{outcomes: store.Acquire(ctx, holder, batch), sent: sent}
+			if asks {
+				noted, err := members.LossNoted(ctx)
+				if err != nil {
+					return &claimed{outcomes: unclaimed(batch, err), sent: sent}
+				}
+				if noted {
+					return &claimed{outcomes: unclaimed(batch, ErrHeldOff), sent: sent, told: true, noted: true}
+				}
+			}
+			return &claimed{outcomes: store.Acquire(ctx, holder, batch), sent: sent, told: asks}
 		})
 	}
+}
+
+// unclaimed says why claims were not sent.
+func unclaimed(claims []lease.Claim, why error) []lease.Outcome {
+	all := make([]lease.Outcome, len(claims))
+	for i, c := range claims {
+		all[i] = lease.Outcome{Session: c.Session, Err: why}
+	}
+	return all
+}
+
+// tellLoss has those that start know that Redis may have lost data.
+func (k *keeperActor) tellLoss(c actor.Context) {
+	ctx, members, holder, ttl := k.cfg.Context, k.cfg.Members, k.cfg.Holder, k.cfg.TTL
+	tree.Async(c, func() any {
+		lease.TellLoss(ctx, members, holder, ttl)
+		return nothing{}
+	})
 }
 
 // spawn makes a leaseholder.

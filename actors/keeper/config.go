@@ -22,6 +22,7 @@ type Config struct {
 	Holder      string
 	TTL, Margin time.Duration
 	Store       lease.Store
+	Members     lease.Members
 	// Requests and Events announce themselves by membership.EventsReady.
 	Requests Requests
 	Events   membership.Events
@@ -49,6 +50,6 @@ const (
 // Props returns the props of a keeper.
 func Props(cfg Config) *actor.Props {
 	return tree.Props(func() actor.Actor {
-		return &keeperActor{cfg: cfg, machine: newMachine(cfg)}
+		return &keeperActor{cfg: cfg, machine: newMachine(cfg, time.Now())}
 	}, cfg.Report)
 }

@@ -28,8 +28,8 @@
 // That a claim without an answer left nothing in Redis: the lease then runs out, or
 // the next request finds it.
 //
-// That a keeper knows what Redis forgot before it first heard of a server, or from a
-// server that does not say who it is (a cluster's answers do not, nor any where INFO is
+// That a keeper knows what Redis forgot before it started, unless somebody noted it, or
+// from a server that does not say who it is (a cluster's answers do not, nor any where INFO is
 // forbidden) before the Gap, which without INFO never says it.
 //
 // # On failure

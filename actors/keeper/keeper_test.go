@@ -22,9 +22,30 @@ import (
 // events, and requests that wait.
 type desktop struct {
 	lease.Store
+	lease.Members
 
 	takes    time.Duration
 	requests []Request
+	noted    bool // somebody noted a loss of data
+	unknown  bool // whether there is a note has no answer
+	asked    int  // how often that was asked
+	tells    int  // notes written
+}
+
+func (d *desktop) LossNoted(context.Context) (bool, error) {
+	d.asked++
+	if d.unknown {
+		return false, errRedis
+	}
+	return d.noted, nil
+}
+
+func (d *desktop) NoteLoss(_ context.Context, instance string, keep time.Duration) error {
+	if instance != "me" || keep != ttl {
+		panic("another's note")
+	}
+	d.tells++
+	return nil
 }
 
 func (d *desktop) Acquire(_ context.Context, holder string, claims []lease.Claim) []lease.Outcome {
@@ -69,7 +90,7 @@ var _ = Describe("a keeper that fails, or whose leaseholder does", func() {
 			}}}}
 			pid := parent.Spawn(Props(Config{
 				Context: context.Background(), Holder: "me", TTL: ttl, Margin: margin,
-				Store: d, Requests: d, Events: d, Renewer: renewals.PID(), Owned: func(int) {},
+				Store: d, Members: d, Requests: d, Events: d, Renewer: renewals.PID(), Owned: func(int) {},
 				Leaseholders: func(func(*tenure.Tenure)) func(leaseholder.Config) *actor.Props {
 					return func(leaseholder.Config) *actor.Props {
 						return tree.Props(func() actor.Actor { return crash{} }, s.Report)

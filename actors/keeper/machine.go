@@ -45,6 +45,8 @@ type machine struct {
 	lastID   uint64
 	draining bool
 
+	started  time.Time
+	told     bool      // whether Redis lost data before this keeper could see it
 	forgotAt time.Time // when Redis may have forgotten leases
 	server   string    // its present life, as far as it tells
 	lost     memory    // what this keeper lost: for a margin nobody can have had it since
@@ -62,6 +64,7 @@ type orders struct {
 	tells  []tell
 	back   []lease.Release
 	renew  bool // everything, at once
+	tell   bool // those that start of a loss of data
 	logs   []eventlog.Event
 }
 
@@ -75,9 +78,10 @@ type tell struct {
 	message leaseholder.Message
 }
 
-func newMachine(cfg Config) *machine {
+func newMachine(cfg Config, now time.Time) *machine {
 	return &machine{
-		holder: cfg.Holder, ttl: cfg.TTL, margin: cfg.Margin,
+		started: now,
+		holder:  cfg.Holder, ttl: cfg.TTL, margin: cfg.Margin,
 		entries: make(map[string]*entry), sessions: make(map[uint64]string),
 		lost: newMemory(), burnt: newMemory(), others: newMemory(), barred: newMemory(),
 	}
@@ -369,8 +373,22 @@ func (m *machine) noteServer(outcomes []lease.Outcome, sent, now time.Time) {
 
 // onServerChanged follows the news that Redis may have forgotten leases.
 func (m *machine) onServerChanged(now time.Time) {
-	m.out.renew = true
+	m.out.renew, m.out.tell = true, true
 	m.forgotAt = now
+}
+
+// asksLoss reports whether to ask, before a claim, if Redis lost data: this keeper was not
+// there to see it, and what was polled when it started may go on.
+func (m *machine) asksLoss(now time.Time) bool {
+	return !m.told && m.forgotAt.IsZero() && now.Before(m.started.Add(m.ttl))
+}
+
+// onLoss takes in the answer.
+func (m *machine) onLoss(noted bool, now time.Time) {
+	m.told = true
+	if noted && m.forgotAt.IsZero() {
+		m.forgotAt = now
+	}
 }
 
 // onGap has everything looked at. Events may begin later than claims: then their server is

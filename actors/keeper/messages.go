@@ -62,7 +62,11 @@ type (
 	claimed struct {
 		outcomes []lease.Outcome
 		sent     time.Time
+		// told says that it was asked whether somebody noted a loss of data, noted that
+		// somebody has: nothing was sent then.
+		told, noted bool
 	}
+	nothing struct{}
 	// opened says that the watcher knows a leaseholder's tenure.
 	opened struct{ tenure *tenure.Tenure }
 )

@@ -143,17 +143,10 @@ func (a *membershipActor) askLoss(c actor.Context) {
 	})
 }
 
-// noteLoss tries more than once: a server that has just come back may refuse at first.
 func (a *membershipActor) noteLoss(c actor.Context, ttl time.Duration) {
 	ctx, members, instance := a.cfg.Context, a.cfg.Members, a.cfg.Instance
 	tree.Async(c, func() any {
-		for failures := 0; failures < noteTries && members.NoteLoss(ctx, instance, ttl) != nil; failures++ {
-			select {
-			case <-time.After(growing(failures)):
-			case <-ctx.Done():
-				return &wake{}
-			}
-		}
+		lease.TellLoss(ctx, members, instance, ttl)
 		return &wake{}
 	})
 }

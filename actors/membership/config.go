@@ -121,9 +121,6 @@ const (
 	firstPause = 250 * time.Millisecond
 	mostPause  = 2 * time.Second
 
-	// noteTries is how often it is tried to tell nodes that start of a loss.
-	noteTries = 8
-
 	// scanFleet is the size of fleet up to which each node scans everything at
 	// each reconciliation; in a larger one each node scans less often.
 	scanFleet = 4

@@ -1,0 +1,118 @@
+package keeper
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"leasehold/actors/leaseholder"
+	"leasehold/actors/membership"
+	"leasehold/actors/tenure"
+	"leasehold/actors/tree"
+	"leasehold/internal/actortest"
+	"leasehold/internal/bubble"
+	"leasehold/redisevents"
+)
+
+var errRedis = errors.New("no answer from Redis")
+
+// idle is a leaseholder that does nothing.
+type idle struct{}
+
+func (idle) Receive(actor.Context) {}
+
+// eventful announces what it is given.
+type eventful struct{ queued []redisevents.Event }
+
+func (e *eventful) Take() []redisevents.Event {
+	all := e.queued
+	e.queued = nil
+	return all
+}
+
+func (*eventful) Healthy() bool { return true }
+
+var _ = Describe("a keeper that starts after Redis lost data", func() {
+	// run has take ask for a session, and returns the answer; nil while there is none.
+	run := func(d *desktop, f func(g Gomega, take func(session string) *Taken, events *eventful, tell func())) {
+		GinkgoHelper()
+		bubble.Run(func(g Gomega) {
+			s := actortest.NewSystem()
+			defer s.Close()
+			parent, renewals, events := s.NewProbe(nil), s.NewProbe(nil), &eventful{}
+			defer parent.Stop()
+			pid := parent.Spawn(Props(Config{
+				Context: context.Background(), Holder: "me", TTL: ttl, Margin: margin,
+				Store: d, Members: d, Requests: d, Events: events, Renewer: renewals.PID(), Owned: func(int) {},
+				Leaseholders: func(func(*tenure.Tenure)) func(leaseholder.Config) *actor.Props {
+					return func(leaseholder.Config) *actor.Props {
+						return tree.Props(func() actor.Actor { return idle{} }, s.Report)
+					}
+				},
+				Log: s.Log, Report: s.Report,
+			}), "keeper")
+			tell := func() {
+				parent.Do(func(c actor.Context) { c.Send(pid, &membership.EventsReady{}) })
+				bubble.Sleep(0)
+			}
+			take := func(session string) *Taken {
+				var got *Taken
+				d.requests = append(d.requests, &Take{Session: session, Answer: func(t Taken) bool {
+					got = &t
+					return true
+				}})
+				tell()
+				return got
+			}
+			f(g, take, events, tell)
+		})
+	}
+
+	It("takes what is free where nobody has noted it, and asks once", func() {
+		d := &desktop{}
+		run(d, func(g Gomega, take func(string) *Taken, _ *eventful, _ func()) {
+			g.Expect(take("s")).To(BeNil(), "its leaseholder opens it")
+			g.Expect(take("t")).To(BeNil())
+			g.Expect(d.asked).To(Equal(1))
+		})
+	})
+
+	It("holds off where somebody has, as those do which saw it", func() {
+		d := &desktop{noted: true}
+		run(d, func(g Gomega, take func(string) *Taken, _ *eventful, _ func()) {
+			g.Expect(take("s")).To(Equal(&Taken{Err: ErrHeldOff}))
+			bubble.Sleep(ttl - 1)
+			g.Expect(take("s")).To(Equal(&Taken{Err: ErrHeldOff}))
+			g.Expect(d.asked).To(Equal(1))
+			bubble.Sleep(time.Second)
+			g.Expect(take("s")).To(BeNil())
+			g.Expect(d.tells).To(BeZero(), "it did not see it itself")
+		})
+	})
+
+	It("takes nothing before it knows, for as long as what it could not see may go on", func() {
+		d := &desktop{unknown: true}
+		run(d, func(g Gomega, take func(string) *Taken, _ *eventful, _ func()) {
+			g.Expect(take("s")).To(Equal(&Taken{Err: errRedis}))
+			bubble.Sleep(ttl - 1)
+			g.Expect(take("s")).To(Equal(&Taken{Err: errRedis}))
+			bubble.Sleep(1)
+			g.Expect(take("s")).To(BeNil())
+		})
+	})
+
+	It("is told by one that sees it", func() {
+		d := &desktop{}
+		run(d, func(g Gomega, take func(string) *Taken, events *eventful, tell func()) {
+			events.queued = []redisevents.Event{redisevents.Gap{Restarted: true}}
+			tell()
+			g.Expect(d.tells).To(Equal(1))
+			g.Expect(take("s")).To(Equal(&Taken{Err: ErrHeldOff}))
+			g.Expect(d.asked).To(BeZero())
+		})
+	})
+})
