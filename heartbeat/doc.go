@@ -2,7 +2,8 @@
 //
 // # Owns
 //
-// The heartbeat key of one instance, and the knowledge whether it can be trusted.
+// The heartbeat key of one instance, and the knowledge whether it can be trusted. What else
+// a node tells the others: that it saw Redis lose data ([TellLoss]).
 //
 // # Invariants
 //

@@ -11,6 +11,7 @@ import (
 	"leasehold/actors/renewer"
 	"leasehold/actors/tenure"
 	"leasehold/actors/tree"
+	"leasehold/heartbeat"
 	"leasehold/lease"
 	"leasehold/session"
 )
@@ -158,7 +159,7 @@ func unclaimed(claims []lease.Claim, why error) []lease.Outcome {
 func (k *keeperActor) tellLoss(c actor.Context) {
 	ctx, members, holder, ttl := k.cfg.Context, k.cfg.Members, k.cfg.Holder, k.cfg.TTL
 	tree.Async(c, func() any {
-		lease.TellLoss(ctx, members, holder, ttl)
+		heartbeat.TellLoss(ctx, members, holder, ttl)
 		return nothing{}
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"leasehold/actors/tree"
 	"leasehold/eventlog"
+	"leasehold/heartbeat"
 	"leasehold/lease"
 	"leasehold/planner"
 	"leasehold/rediskey"
@@ -146,7 +147,7 @@ func (a *membershipActor) askLoss(c actor.Context) {
 func (a *membershipActor) noteLoss(c actor.Context, ttl time.Duration) {
 	ctx, members, instance := a.cfg.Context, a.cfg.Members, a.cfg.Instance
 	tree.Async(c, func() any {
-		lease.TellLoss(ctx, members, instance, ttl)
+		heartbeat.TellLoss(ctx, members, instance, ttl)
 		return &wake{}
 	})
 }

@@ -1,4 +1,4 @@
-package lease_test
+package heartbeat_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"leasehold/heartbeat"
 	"leasehold/lease"
 )
 
@@ -21,7 +22,8 @@ func (r *refusing) NoteLoss(_ context.Context, instance string, ttl time.Duratio
 	if instance != "me" || ttl != time.Minute {
 		panic("another's note")
 	}
-	if r.tried++; r.tried <= r.refusals {
+	r.tried++
+	if r.tried <= r.refusals {
 		return errors.New("LOADING")
 	}
 	return nil
@@ -31,7 +33,7 @@ func TestALossIsToldOfToAServerThatRefusesAtFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for refusals, want := range map[int]int{0: 1, 3: 4, 1000: 10} {
 			r, begun := &refusing{refusals: refusals}, time.Now()
-			lease.TellLoss(t.Context(), r, "me", time.Minute)
+			heartbeat.TellLoss(t.Context(), r, "me", time.Minute)
 			if r.tried != want {
 				t.Errorf("%d refusals: tried %d times, want %d", refusals, r.tried, want)
 			}
@@ -42,7 +44,7 @@ func TestALossIsToldOfToAServerThatRefusesAtFirst(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		r := &refusing{refusals: 1000}
-		lease.TellLoss(ctx, r, "me", time.Minute)
+		heartbeat.TellLoss(ctx, r, "me", time.Minute)
 		if r.tried != 1 {
 			t.Errorf("tried %d times after the end", r.tried)
 		}
