@@ -12,6 +12,9 @@
 //     less than a third: the most of it are sessions at rest. One that fills up, as in a
 //     start, may double, whatever its size.
 //
+//   - What a start needed besides is given back to the system when a large heap has stood
+//     still for ten seconds. Left to itself the runtime takes its time for the last of it.
+//
 // # Not promised
 //
 // A bound on the memory of the process: that is GOMEMLIMIT's.

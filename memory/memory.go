@@ -19,6 +19,11 @@ const (
 
 	// pace is how often the heap is looked at: a start that fills it takes seconds.
 	pace = time.Second
+
+	// calm is for how many paces a heap that filled up must not have grown by a part of
+	// grows to be full.
+	calm  = 10
+	grows = 64
 )
 
 // Percent is by how much a heap may grow of which so many bytes are live, and before were
@@ -30,14 +35,39 @@ func Percent(live, before uint64) int {
 	return int(min(mostPercent, max(leastPercent, room*100/live)))
 }
 
-// Tend sets the percentage as the heap grows and shrinks, until ctx ends.
-func Tend(ctx context.Context) {
+// filling tells when a heap that filled up is full.
+type filling struct{ paces int } // since it grew last; 0: it has not filled up
+
+// full reports, once, that the heap has filled up and stood still since.
+func (f *filling) full(live, before uint64) bool {
+	switch {
+	case live > before+before/grows:
+		f.paces = 1
+	case f.paces > 0:
+		f.paces++
+	}
+	if f.paces <= calm {
+		return false
+	}
+	f.paces = 0
+	return true
+}
+
+// Tend sets the percentage as the heap grows and shrinks, until ctx ends. What a heap that
+// filled up needed on the way, it gives back to the system.
+func Tend(ctx context.Context) { tend(ctx, debug.FreeOSMemory) }
+
+func tend(ctx context.Context, giveBack func()) {
 	ticks := time.NewTicker(pace)
 	defer ticks.Stop()
 	heap := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	var fill filling
 	for percent, before := mostPercent, uint64(0); ; {
 		metrics.Read(heap)
 		live := heap[0].Value.Uint64()
+		if fill.full(live, before) && live >= room {
+			giveBack()
+		}
 		// Each setting stops the world for a moment: not for a small change.
 		p := Percent(live, before)
 		before = live

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -31,6 +32,22 @@ var _ = Describe("a heap", func() {
 		Entry("of 160 MiB", uint64(160<<20), 30),
 		Entry("of 10 GiB", uint64(10<<30), 30),
 	)
+
+	It("gives back once, when it has filled up and stood still, what it needed on the way", func() {
+		ctx, end := context.WithCancel(context.Background())
+		defer end()
+		var hold []byte
+		freed := make(chan time.Time, 10)
+		defer debug.SetGCPercent(debug.SetGCPercent(100))
+		go memory.TendWith(ctx, func() { freed <- time.Now() })
+		Consistently(freed, "3s").ShouldNot(Receive(), "it has not filled up")
+		hold = make([]byte, 200<<20)
+		runtime.GC()
+		filled := time.Now()
+		Eventually(freed, "20s").Should(Receive(BeTemporally(">", filled.Add(9*time.Second))))
+		Consistently(freed, "3s").ShouldNot(Receive())
+		runtime.KeepAlive(hold)
+	})
 
 	It("is tended: what it may grow by follows it", func() {
 		defer debug.SetGCPercent(debug.SetGCPercent(100))

@@ -16,11 +16,9 @@ type entry struct {
 	since     time.Time // when it was first known as one to poll
 	touchedAt time.Time // when it was last heard that its document was written, or went
 
-	// owner is who should have the session by the plan, since ownedAt; mine says that
-	// it is this node.
+	// owner is who should have the session by the plan, since ownedAt.
 	owner   string
 	ownedAt time.Time
-	mine    bool
 
 	// wakeAt and wakeWhy are the appointment that counts.
 	wakeAt  time.Time
@@ -32,10 +30,6 @@ type entry struct {
 	heldUntil time.Time
 	freedAt   time.Time // when an event said that it went
 	givenUpAt time.Time // when its holder deleted it, until another has it
-	foreign   bool      // a key of the session has a foreign type
-	// orphan says that the lease that ran out last may have been of a node that went, until
-	// somebody has it.
-	orphan bool
 	// ranOutOf is the node whose lease ran out by an event, until somebody has it.
 	ranOutOf string
 
@@ -43,10 +37,9 @@ type entry struct {
 	unbounded      string
 	unboundedSince time.Time
 
-	// ours says that this node was the last known holder. Once lost that is believed
-	// until oursUntil: later another may have come and gone.
-	ours      bool
-	oursUntil time.Time // zero while it is held
+	// oursUntil is how long, once the lease is lost, it is believed that this node was the
+	// last holder: later another may have come and gone. Zero while it is held.
+	oursUntil time.Time
 	// surplusAt is when the plan last gave the session, held here, to another.
 	surplusAt time.Time
 	// keptUntil is how long it is not given up for its owner, who let it pass.
@@ -58,6 +51,14 @@ type entry struct {
 	failures  int // leaseholders in a row that ended by a fault
 	// doubtUntil is how long this node may have the lease by a claim without an answer.
 	doubtUntil time.Time
+
+	// Together they take one word: there is an entry for each session of the fleet.
+	mine    bool // owner is this node
+	foreign bool // a key of the session has a foreign type
+	// orphan says that the lease that ran out last may have been of a node that went, until
+	// somebody has it.
+	orphan bool
+	ours   bool // this node was the last known holder
 }
 
 func newEntry(s *session.Session, read time.Time) *entry {

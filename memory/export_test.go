@@ -1,0 +1,4 @@
+package memory
+
+// TendWith is Tend that gives memory back by a function of the spec's.
+var TendWith = tend
