@@ -116,7 +116,13 @@ func TestADrainEndsWhenItIsTakenBackOrTheNodeGoes(t *testing.T) {
 	for b.cordon(first) == "" {
 		time.Sleep(10 * time.Millisecond)
 	}
+	// It is stopped meanwhile, and dies before its last poll has ended.
+	if err := b.store.Publish(t.Context(), lease.Card{Instance: first, Leaving: true}, time.Minute); err != nil {
+		t.Fatal(err)
+	}
 	b.rdb.Del(t.Context(), b.keys.Node(first))
+	time.Sleep(1500 * time.Millisecond)
+	b.rdb.Del(t.Context(), b.keys.Card(first))
 	time.Sleep(1500 * time.Millisecond) // it is gone, and its lease is not
 	select {
 	case got := <-done:
@@ -124,7 +130,9 @@ func TestADrainEndsWhenItIsTakenBackOrTheNodeGoes(t *testing.T) {
 	default:
 	}
 	b.rdb.Del(t.Context(), b.keys.Lease("s1"))
-	if got := <-done; got.code != 0 || !strings.Contains(got.stderr, first+" is gone, and 1 of its leases run out") {
+	got := <-done
+	told := strings.Index(got.stderr, first+" is stopping, and has 1 polls to wait for")
+	if got.code != 0 || told < 0 || strings.Index(got.stderr, first+" is gone, and 1 of its leases run out") < told {
 		t.Errorf("%+v", got)
 	}
 }

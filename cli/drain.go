@@ -98,7 +98,7 @@ func (f *fleet) awaitDrain(ctx context.Context, ids []string, timeout time.Durat
 type leftover struct {
 	id               string
 	leaving, staying int
-	gone             bool
+	gone, stopping   bool
 }
 
 type leftovers []leftover
@@ -113,8 +113,10 @@ func (all leftovers) String() string {
 	for _, l := range all {
 		switch {
 		case l.leaving == 0:
-		case l.gone:
+		case l.gone && !l.stopping:
 			parts = append(parts, fmt.Sprintf("%s is gone, and %d of its leases run out", rediskey.Display(l.id), l.leaving))
+		case l.stopping:
+			parts = append(parts, fmt.Sprintf("%s is stopping, and has %d polls to wait for", rediskey.Display(l.id), l.leaving))
 		default:
 			parts = append(parts, fmt.Sprintf("%s has %d sessions to give up", rediskey.Display(l.id), l.leaving))
 		}
@@ -124,10 +126,11 @@ func (all leftovers) String() string {
 
 // leftovers looks at what the nodes have.
 func (f *fleet) leftovers(ctx context.Context, ids []string) (leftovers, error) {
-	held := make(map[string]int)
+	held, stopping := make(map[string]int), make(map[string]bool)
 	nodes, draft, err := f.draftWith(ctx, func(some []fleetview.Session) {
 		for _, s := range some {
 			held[s.Lease.Holder]++
+			stopping[s.Lease.Holder] = s.Stopping
 		}
 	})
 	if err != nil {
@@ -137,7 +140,7 @@ func (f *fleet) leftovers(ctx context.Context, ids []string) (leftovers, error) 
 	var all leftovers
 	for _, id := range ids {
 		member, alive := nodes[id]
-		l := leftover{id: id, gone: !alive, leaving: held[id]}
+		l := leftover{id: id, gone: !alive, stopping: stopping[id], leaving: held[id]}
 		if alive {
 			if member.Cordon != lease.Drained {
 				return nil, fmt.Errorf("%s is to be drained no more: somebody has changed that", rediskey.Display(id))
