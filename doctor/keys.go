@@ -99,7 +99,7 @@ func (p *patient) sort(ctx context.Context, keys []string, s *strays) error {
 			s.useless = append(s.useless, key+" ("+have+")")
 		case have != want:
 			s.wrong = append(s.wrong, key+" ("+have+")")
-		case (kind == rediskey.Lease || kind == rediskey.Node) && ttls[i].Val() == -1:
+		case (kind == rediskey.Lease || kind == rediskey.Node || kind == rediskey.Loss) && ttls[i].Val() == -1:
 			s.lasting = append(s.lasting, key)
 		}
 	}

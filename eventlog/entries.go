@@ -253,6 +253,12 @@ func eventEntries() []Entry {
 			fields(opt("reason"), opt("error")),
 		},
 		{
+			ClaimsHeldOff{},
+			in(Warn),
+			"Redis may have forgotten who has what: sessions of others are claimed when duration_ms is over; with error it is not known, and asked again",
+			fields(opt("reason"), always("duration_ms"), opt("error")),
+		},
+		{
 			EventsDisabled{},
 			in(Warn),
 			"flags or channels were refused; deadlines and the scan must do",

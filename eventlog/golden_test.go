@@ -216,6 +216,14 @@ var golden = []struct {
 		`{"level":"warn","event":"events.lost","reason":"connection lost","error":"boom"}`,
 	},
 	{
+		eventlog.ClaimsHeldOff{Reason: "Redis was restarted or replaced", Duration: 30 * time.Second},
+		`{"level":"warn","event":"claims.held_off","reason":"Redis was restarted or replaced","duration_ms":30000}`,
+	},
+	{
+		eventlog.ClaimsHeldOff{Reason: "whether Redis lost data is not known", Duration: time.Second, Err: errBoom},
+		`{"level":"warn","event":"claims.held_off","reason":"whether Redis lost data is not known","duration_ms":1000,"error":"boom"}`,
+	},
+	{
 		eventlog.EventsDisabled{Reason: "CONFIG is not allowed"},
 		`{"level":"warn","event":"events.disabled","reason":"CONFIG is not allowed"}`,
 	},
@@ -319,7 +327,7 @@ func TestTheContractsEventsExistWithTheirLevels(t *testing.T) {
 		"poll.logged": "info", "poll.deferred": "warn", "key.foreign": "warn", "actor.failed": "error",
 		"redis.down": "warn", "redis.up": "info", "settings.warning": "warn", "result.dropped": "warn",
 		"node.failed": "error", "node.summary": "info", "node.cordoned": "info", "node.uncordoned": "info", "poll.skipped": "debug", "poll.canceled": "debug",
-		"traces.started": "info", "traces.dropped": "warn", "reconcile.failed": "warn",
+		"claims.held_off": "warn", "traces.started": "info", "traces.dropped": "warn", "reconcile.failed": "warn",
 	}
 	for _, e := range eventlog.All() {
 		name, level, _ := eventlog.Describe(e)

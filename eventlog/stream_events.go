@@ -1,6 +1,9 @@
 package eventlog
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // EventsSubscribed says that Redis' notifications arrive.
 type EventsSubscribed struct {
@@ -41,6 +44,25 @@ func (EventsDisabled) head() head {
 }
 
 func (e EventsDisabled) fields(l *line) { l.reason(e.Reason) }
+
+// ClaimsHeldOff says that sessions of others are left alone for a while, since Redis may
+// have forgotten who has them.
+type ClaimsHeldOff struct {
+	Reason string
+	// Duration is for how long, at the most where Err says why that is not known.
+	Duration time.Duration
+	Err      error
+}
+
+func (ClaimsHeldOff) head() head {
+	return head{Warn, "claims.held_off", "sessions of others are left alone for a while"}
+}
+
+func (e ClaimsHeldOff) fields(l *line) {
+	l.reason(e.Reason)
+	l.ms("duration_ms", e.Duration)
+	l.err(e.Err)
+}
 
 // ReconcileRepaired says that the scan found what events had not told.
 type ReconcileRepaired struct {

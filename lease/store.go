@@ -256,8 +256,9 @@ type Members interface {
 	List(ctx context.Context) ([]Member, error)
 	// Check reads the heartbeats of the instances named, in their order.
 	Check(ctx context.Context, instances []string) ([]Member, error)
-	// NoteLoss tells for ttl that the instance saw that Redis may have lost data.
+	// NoteLoss tells those that start, for ttl, that the instance saw that Redis may have
+	// lost data. What was told before is not told for less.
 	NoteLoss(ctx context.Context, instance string, ttl time.Duration) error
-	// LossNoted reports whether somebody tells so.
-	LossNoted(ctx context.Context) (bool, error)
+	// LossNoted reports whether it is told, and how long ago it was seen.
+	LossNoted(ctx context.Context) (ago time.Duration, noted bool, err error)
 }

@@ -20,10 +20,8 @@ const (
 	// pace is how often the heap is looked at: a start that fills it takes seconds.
 	pace = time.Second
 
-	// calm is for how many paces a heap that filled up must not have grown by a part of
-	// grows to be full.
-	calm  = 10
-	grows = 64
+	// calm is for how many paces a heap that filled up must have stood still.
+	calm = 10
 )
 
 // Percent is by how much a heap may grow of which so many bytes are live, and before were
@@ -36,13 +34,17 @@ func Percent(live, before uint64) int {
 }
 
 // filling tells when a heap that filled up is full.
-type filling struct{ paces int } // since it grew last; 0: it has not filled up
+type filling struct {
+	most  uint64 // that was live so far, to within a part of fills
+	paces int    // since then; 0: it was told of
+}
 
-// full reports, once, that the heap has filled up and stood still since.
-func (f *filling) full(live, before uint64) bool {
+// full reports, once for each new height, that a heap has filled up and stood still since. One
+// that goes up and down, as by what is under way, does so once.
+func (f *filling) full(live uint64) bool {
 	switch {
-	case live > before+before/grows:
-		f.paces = 1
+	case live > f.most+f.most/fills:
+		f.most, f.paces = live, 1
 	case f.paces > 0:
 		f.paces++
 	}
@@ -65,7 +67,7 @@ func tend(ctx context.Context, giveBack func()) {
 	for percent, before := mostPercent, uint64(0); ; {
 		metrics.Read(heap)
 		live := heap[0].Value.Uint64()
-		if fill.full(live, before) && live >= room {
+		if fill.full(live) && live >= room {
 			giveBack()
 		}
 		// Each setting stops the world for a moment: not for a small change.

@@ -18,6 +18,7 @@ type fleetMetrics struct {
 	failures   prometheus.Counter
 	outages    prometheus.Counter
 	fencings   prometheus.Counter
+	heldOff    prometheus.Counter
 }
 
 func (mk maker) fleet() fleetMetrics {
@@ -35,6 +36,7 @@ func (mk maker) fleet() fleetMetrics {
 		failures: mk.counter("actor_failures_total", "Panics in actors, or in requests to the API."),
 		outages:  mk.counter("redis_outages_total", "Outages of Redis, by a heartbeat without an answer."),
 		fencings: mk.counter("fencings_total", "Times that the node's heartbeat was not accepted in time, so that it claimed nothing."),
+		heldOff:  mk.counter("claims_held_off_total", "Times that sessions of others were left alone for a while, since Redis may have lost data."),
 	}
 }
 
@@ -78,6 +80,8 @@ func (m *fleetMetrics) observeNode(e eventlog.Event) bool {
 		m.outages.Inc()
 	case eventlog.NodeFenced:
 		m.fencings.Inc()
+	case eventlog.ClaimsHeldOff:
+		m.heldOff.Inc()
 	default:
 		return false
 	}

@@ -39,7 +39,7 @@ func New(b Build) *Metrics {
 	mk := maker{registry: m.registry}
 	m.leases, m.polls, m.fleet = mk.leases(), mk.polls(), mk.fleet()
 	m.lag = mk.histogram("events_lag_seconds",
-		"How long a message to this node's own event subscription takes through Redis: twice a second, of a large fleet each 15 seconds.", upToAMinute())
+		"How long a message to this node's own event subscription takes through Redis: twice a second, of thirty nodes or more each 15 seconds.", upToAMinute())
 	m.batch = mk.histogram("lease_renewal_batch_size", "Leases in each call that renews some.", []float64{1, 5, 10, 50, 100, 250, 500})
 	m.took = mk.histogram("lease_renewal_batch_seconds", "How long such calls took, the wait for an answer that never came included.", upToAMinute())
 	m.registry.MustRegister(buildInfo(b))

@@ -143,6 +143,7 @@ func TestWhatEachEventCounts(t *testing.T) {
 		{eventlog.SessionInvalid{}, map[string]float64{"session_changes_total{change=invalid}": 1}},
 		{eventlog.KeyForeign{}, map[string]float64{"foreign_keys_total": 1}},
 		{eventlog.EventsSubscribed{}, map[string]float64{"events_subscriptions_total": 1}},
+		{eventlog.ClaimsHeldOff{}, map[string]float64{"claims_held_off_total": 1}},
 		{eventlog.EventsDisabled{}, map[string]float64{"events_refusals_total": 1}},
 		{eventlog.RedisDown{}, map[string]float64{"redis_outages_total": 1}},
 		{eventlog.EventsLost{}, map[string]float64{"events_gaps_total": 1}},

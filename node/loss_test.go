@@ -56,4 +56,25 @@ var _ = Describe("a node that starts after Redis lost its data", func() {
 			g.Expect(f.Owners()).To(HaveKey("s"))
 		})
 	})
+
+	It("leaves nothing without an owner that had one, and has its share when nobody holds off any more", func() {
+		bubble.Run(func(g Gomega) {
+			f := nodetest.New(g)
+			defer f.Stop()
+			f.PutMany(20, 10*time.Second)
+			f.Start()
+			f.Start()
+			bubble.Sleep(40 * time.Second)
+			balanced(g, f, 20, 2)
+			f.RestartRedis(true)
+			bubble.Sleep(3 * time.Second)
+			f.Start()
+			for range 40 {
+				bubble.Sleep(time.Second)
+				g.Expect(f.Owners()).To(HaveLen(20))
+			}
+			balanced(g, f, 20, 3)
+			g.Expect(f.Target.Overlaps()).To(BeEmpty())
+		})
+	})
 })

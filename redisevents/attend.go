@@ -19,7 +19,7 @@ func (w *watch) attend(ctx context.Context, client *redis.Client, sub *subscript
 	}
 	sub.pulse.knows(w.last)
 	p := &proof{watch: w, client: client, sub: sub, asked: time.Now()} // to establish it, it was asked
-	reason := p.publish(ctx, false)                                    // at once, for the first proof
+	reason := p.publish(ctx, p.forItself)                              // at once, for the first proof
 	turn := time.NewTimer(p.wait(time.Now()))
 	defer turn.Stop()
 	for reason == "" {

@@ -85,7 +85,7 @@ func (p parser) event(key, name string) Event {
 		if changes(name) {
 			return NodeMarked{Instance: id}
 		}
-	case rediskey.State, rediskey.Card, rediskey.Foreign:
+	case rediskey.State, rediskey.Card, rediskey.Loss, rediskey.Foreign:
 	}
 	return nil
 }

@@ -2,7 +2,9 @@ package redisevents
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -63,7 +65,7 @@ func (p *proof) prove(ctx context.Context) (reason string) {
 	if last.stopped(now) {
 		return reasonDeaf
 	}
-	life := due(last.alive, now, p.pace()) || due(last.drawn, now, alone*p.cfg.Canary)
+	life := due(last.alive, now, p.pace())
 	same, reachable := false, true
 	// With a canary it costs no message of its own to tell the others, and with the next one
 	// it would be late.
@@ -72,11 +74,30 @@ func (p *proof) prove(ctx context.Context) (reason string) {
 			return reason
 		}
 	}
-	if reachable && (life || same && !p.refused) {
-		return p.publish(ctx, same)
+	switch {
+	case !reachable:
+		return ""
+	case last.known && (life || same && !p.refused):
+		return p.publish(ctx, func(ctx context.Context) (string, error) {
+			return "", p.sub.tell(ctx, p.client, same)
+		})
+	case life, now.Sub(last.drawn) >= p.alone(last):
+		return p.publish(ctx, p.forItself)
 	}
 	return ""
 }
+
+// alone is after how long without a canary of its own a listener publishes one for itself:
+// as often as its turn among all comes, at first.
+func (p *proof) alone(last proofs) time.Duration {
+	paces := int64(alone)
+	if last.listeners > 0 {
+		paces = min(paces, last.listeners)
+	}
+	return max(time.Duration(paces)*p.cfg.Canary, p.pace())
+}
+
+func (p *proof) forItself(ctx context.Context) (string, error) { return p.sub.beat(ctx, p.client) }
 
 // identity looks, through the connection that is open already, whether the server changed
 // its role or was replaced.
@@ -86,8 +107,9 @@ func (p *proof) identity(ctx context.Context) (same, reachable bool, reason stri
 	id, err := identify(ctx, p.client)
 	p.asked = time.Now()
 	switch {
-	case err != nil:
-		return false, false, ""
+	case err != nil: // some proxies close the connection on INFO, and publish
+		late, ok := errors.AsType[net.Error](err)
+		return false, ctx.Err() == nil && (!ok || !late.Timeout()), ""
 	case id.changed(p.last):
 		return false, true, reasonServer
 	default:
@@ -96,10 +118,10 @@ func (p *proof) identity(ctx context.Context) (same, reachable bool, reason stri
 }
 
 // publish sends one canary. A server that refuses it proves nothing, which is said once.
-func (p *proof) publish(ctx context.Context, vouches bool) (reason string) {
+func (p *proof) publish(ctx context.Context, send func(context.Context) (reason string, err error)) (reason string) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Call)
 	defer cancel()
-	reason, err := p.sub.beat(ctx, p.client, vouches)
+	reason, err := send(ctx)
 	before := p.refused
 	// Any other error says that Redis is out of reach: no news of the subscription.
 	p.refused = err != nil && refusal(err)

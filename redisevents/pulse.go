@@ -21,8 +21,10 @@ type pulse struct {
 	oldest  uint64    // the oldest accepted canary not heard yet
 	since   time.Time // when it was sent; zero: none is awaited
 	heardTo uint64    // all canaries below are heard
-	counted bool      // the server counted this subscription as a receiver
+	counted bool      // the server counted this subscription as a receiver of its own canary
 	drawn   time.Time // when the last one was
+
+	listeners int64 // of the server, as last counted; zero: not known
 
 	alive   time.Time // when the last canary came, of whomever
 	server  identity  // who the server is thought to be
@@ -56,19 +58,31 @@ func (p *pulse) draw(vouches bool) (n uint64, text string) {
 	return n, text
 }
 
-// accepted records that Redis took canary n, sent at the time given, and handed it to receivers
-// subscribers. It reports whether this subscription has left that server: it was
-// counted once and nobody is any longer.
-func (p *pulse) accepted(n uint64, sent time.Time, receivers int64) (left bool) {
+// accepted records that Redis took canary n, sent at the time given.
+func (p *pulse) accepted(n uint64, sent time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.since.IsZero() && n >= p.heardTo {
+		p.oldest, p.since = n, sent
+	}
+}
+
+// left reports whether this subscription has left the server that a canary for it alone was
+// published on: it was among the receivers once and is no longer.
+func (p *pulse) left(receivers int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if receivers > 0 {
 		p.counted = true
 	}
-	if p.since.IsZero() && n >= p.heardTo {
-		p.oldest, p.since = n, sent
-	}
 	return receivers == 0 && p.counted
+}
+
+// meets records how many listeners heard a canary for all.
+func (p *pulse) meets(listeners int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listeners = listeners
 }
 
 // heard records that a canary came. Texts that no listener sends are ignored.
@@ -81,8 +95,11 @@ func (p *pulse) heard(text string, now time.Time) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if name == p.name && !p.back(n) {
+	switch {
+	case name == p.name && !p.back(n):
 		return
+	case name != p.name && !p.server.known():
+		return // it may be of another server, and nobody vouches for this one
 	}
 	p.alive = now
 	if vouches && p.server.known() && server == p.server.String() {
@@ -112,12 +129,17 @@ type proofs struct {
 	drawn   time.Time // one was published
 	vouched time.Time // somebody said that the server is still the same
 	end     time.Time // when one that Redis accepted is unheard for too long; zero: none is awaited
+	known   bool      // the server tells who it is
+	// listeners is how many hear canaries, as far as that is known.
+	listeners int64
 }
 
 func (p *pulse) proofs() proofs {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	latest := proofs{alive: p.alive, drawn: p.drawn, vouched: p.vouched}
+	latest := proofs{
+		alive: p.alive, drawn: p.drawn, vouched: p.vouched, known: p.server.known(), listeners: p.listeners,
+	}
 	if !p.since.IsZero() {
 		latest.end = p.since.Add(p.dead)
 	}

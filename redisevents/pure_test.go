@@ -134,7 +134,7 @@ func TestFlagsUnion(t *testing.T) {
 func TestTakingsAreHeardWhereTheyAreWanted(t *testing.T) {
 	g := gomega.NewWithT(t)
 	names := func(takings bool) (names []string) {
-		for _, c := range channelsOf(&Config{Keys: rediskey.Default(), DB: 2, Takings: takings}) {
+		for _, c := range channelsOf(&Config{Keys: rediskey.Default(), DB: 2, Takings: takings}, "own") {
 			names = append(names, c.name)
 		}
 		return names
@@ -244,12 +244,13 @@ func TestPulse(t *testing.T) {
 	g.Expect(stopped(time.Hour)).To(gomega.BeFalse(), "nothing was sent")
 
 	n, text := p.draw(false)
-	g.Expect(p.accepted(n, start, 1)).To(gomega.BeFalse())
+	p.accepted(n, start)
 	for _, wrong := range []string{"me 101", "me 99", "me what", "me", "", "100", " 100"} {
 		p.heard(wrong, start)
 	}
 	g.Expect(stopped(999 * time.Millisecond)).To(gomega.BeFalse())
 	g.Expect(stopped(time.Second)).To(gomega.BeTrue(), "what was never drawn proves nothing")
+	p.knows(identity{runID: "run"})
 	p.heard("other 100", start)
 	g.Expect(stopped(time.Second)).To(gomega.BeTrue(), "those of others don't say how late they come")
 	p.heard(text, start)
@@ -258,22 +259,22 @@ func TestPulse(t *testing.T) {
 	// Heard before the publisher learned that it was accepted.
 	n, text = p.draw(false)
 	p.heard(text, start)
-	p.accepted(n, start, 1)
+	p.accepted(n, start)
 	g.Expect(stopped(time.Hour)).To(gomega.BeFalse())
 
 	// Later canaries do not excuse the oldest, and hearing a later one does.
 	first, _ := p.draw(false)
-	p.accepted(first, start, 1)
+	p.accepted(first, start)
 	second, later := p.draw(false)
-	p.accepted(second, start.Add(900*time.Millisecond), 1)
+	p.accepted(second, start.Add(900*time.Millisecond))
 	g.Expect(stopped(time.Second)).To(gomega.BeTrue())
 	p.heard(later, start)
 	g.Expect(stopped(time.Hour)).To(gomega.BeFalse())
 
 	// No longer counted: gone from that server. Never counted: means nothing.
-	n, _ = p.draw(false)
-	g.Expect(p.accepted(n, start, 0)).To(gomega.BeTrue())
-	g.Expect(newPulse(time.Second, "", 0, nil).accepted(0, start, 0)).To(gomega.BeFalse())
+	g.Expect(p.left(0)).To(gomega.BeFalse())
+	g.Expect(p.left(1)).To(gomega.BeFalse())
+	g.Expect(p.left(0)).To(gomega.BeTrue())
 }
 
 // Who hears a canary needs to send none, and who hears that the server is the same needs
@@ -302,6 +303,7 @@ func TestPulsesOfOthers(t *testing.T) {
 	}
 	me.knows(identity{})
 	me.heard("other 9 "+identity{}.String(), at(30))
+	g.Expect(me.proofs().alive).To(gomega.Equal(at(15)), "it may be of another server")
 	g.Expect(me.proofs().vouched).To(gomega.Equal(at(11)), "nobody can vouch for a server that does not tell")
 }
 

@@ -20,11 +20,13 @@ var errUnconfirmed = errors.New("subscriptions were not confirmed in time")
 // error: go-redis would reconnect behind our back and hide the gap, and it hides
 // refused channels altogether.
 type subscription struct {
-	ps     *redis.PubSub
-	canary string
-	pulse  *pulse
-	sent   []channel
-	hear   func(channel, payload string)
+	ps    *redis.PubSub
+	pulse *pulse
+	// canary and own are the channels for canaries: of all listeners, and of this one.
+	canary, own string
+
+	sent []channel
+	hear func(channel, payload string)
 
 	ready chan struct{} // closed when each channel is confirmed or refused
 	done  chan struct{} // closed when the reader has ended
@@ -42,13 +44,13 @@ func subscribe(ctx context.Context, c *redis.Client, cfg *Config, hear func(chan
 	name, first := random()
 	s := &subscription{
 		ps:     c.Subscribe(ctx),
-		canary: canaryChannel(cfg.Keys),
-		pulse:  newPulse(cfg.Dead, name, first, cfg.Lag),
-		hear:   hear,
-		ready:  make(chan struct{}),
-		done:   make(chan struct{}),
+		canary: canaryChannel(cfg.Keys), own: ownChannel(cfg.Keys, name),
+		pulse: newPulse(cfg.Dead, name, first, cfg.Lag),
+		hear:  hear,
+		ready: make(chan struct{}),
+		done:  make(chan struct{}),
 	}
-	s.sent = channelsOf(cfg)
+	s.sent = channelsOf(cfg, name)
 	if err := s.send(ctx); err != nil {
 		_ = s.ps.Close()
 		return nil, err
@@ -110,7 +112,7 @@ func (s *subscription) read(ctx context.Context) {
 		case *redis.Subscription:
 			s.answer(nil)
 		case *redis.Message:
-			if m.Channel == s.canary {
+			if m.Channel == s.canary || m.Channel == s.own {
 				s.pulse.heard(m.Payload, time.Now())
 				continue
 			}
@@ -146,7 +148,8 @@ func (s *subscription) problem() string {
 	}
 	texts := make([]string, len(s.refused))
 	for i, err := range s.refused {
-		texts[i] = err.Error()
+		// The name is random: without it the line stays the same.
+		texts[i] = strings.ReplaceAll(err.Error(), s.own, "of the own canary")
 	}
 	return "refused: " + strings.Join(texts, "; ")
 }
@@ -154,22 +157,36 @@ func (s *subscription) problem() string {
 // channels names what was asked for and not refused, the canaries' aside.
 func (s *subscription) channels() []string {
 	names := make([]string, 0, len(s.sent))
-	for _, ch := range s.sent[:len(s.sent)-1] {
+	for _, ch := range s.sent[:len(s.sent)-canaryChannels] {
 		names = append(names, ch.name)
 	}
 	return names
 }
 
-// beat publishes one canary through c. It returns why the subscription has to be
-// replaced, or an error of the publishing itself.
-func (s *subscription) beat(ctx context.Context, c *redis.Client, vouches bool) (reason string, err error) {
+// tell publishes one canary through c for all listeners. It returns an error of the
+// publishing itself.
+func (s *subscription) tell(ctx context.Context, c *redis.Client, vouches bool) error {
 	n, text := s.pulse.draw(vouches)
 	sent := time.Now()
-	receivers, err := c.Publish(ctx, s.canary, text).Result()
+	listeners, err := c.Publish(ctx, s.canary, text).Result()
+	if err == nil {
+		s.pulse.accepted(n, sent)
+		s.pulse.meets(listeners)
+	}
+	return err
+}
+
+// beat publishes one canary through c for this subscription alone. It returns why the
+// subscription has to be replaced, or an error of the publishing itself.
+func (s *subscription) beat(ctx context.Context, c *redis.Client) (reason string, err error) {
+	n, text := s.pulse.draw(false)
+	sent := time.Now()
+	receivers, err := c.Publish(ctx, s.own, text).Result()
 	if err != nil {
 		return "", err
 	}
-	if s.pulse.accepted(n, sent, receivers) {
+	s.pulse.accepted(n, sent)
+	if s.pulse.left(receivers) {
 		return reasonElsewhere, nil
 	}
 	return "", nil

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// alone is after how many paces a listener publishes a canary though it hears those of
-// others: they say that it hears, and not how late.
+// alone is after how many paces at most a listener publishes a canary for itself though it
+// hears those of others: they say that it hears, and not how late.
 const alone = 30
 
 // turns spreads the listeners of a server: what one of them has to do in a pace, the one

@@ -82,6 +82,7 @@ const (
 	Session
 	Cordon
 	Card
+	Loss
 )
 
 // String returns the kind in lower case.
@@ -99,6 +100,8 @@ func (k Kind) String() string {
 		return "cordon"
 	case Card:
 		return "card"
+	case Loss:
+		return "loss"
 	case Foreign:
 	}
 
@@ -129,6 +132,9 @@ func (k Keys) Parse(key string) (Kind, string) {
 
 // parseOwn parses a key of the fleet by its rest after Prefix.
 func (k Keys) parseOwn(key, rest string) (Kind, string) {
+	if rest == lossName {
+		return Loss, ""
+	}
 	for _, plain := range []struct {
 		part string
 		kind Kind

@@ -149,11 +149,22 @@ func TestTheLongerPrefixWins(t *testing.T) {
 	}
 }
 
+func TestTheNoteOfALossIsTheFleets(t *testing.T) {
+	keys := rediskey.Default()
+	for key, want := range map[string]rediskey.Kind{
+		keys.Loss(): rediskey.Loss, keys.Loss() + "x": rediskey.Foreign, "x" + keys.Loss(): rediskey.Foreign,
+	} {
+		if kind, id := keys.Parse(key); kind != want || id != "" {
+			t.Errorf("Parse(%q) = %v, %q", key, kind, id)
+		}
+	}
+}
+
 func TestKindsHaveNames(t *testing.T) {
 	for kind, want := range map[rediskey.Kind]string{
 		rediskey.Foreign: "foreign", rediskey.Lease: "lease", rediskey.State: "state",
 		rediskey.Node: "node", rediskey.Session: "session",
-		rediskey.Cordon: "cordon", rediskey.Card: "card", 99: "foreign",
+		rediskey.Cordon: "cordon", rediskey.Card: "card", rediskey.Loss: "loss", 99: "foreign",
 	} {
 		if kind.String() != want {
 			t.Errorf("%d reads %q, want %q", kind, kind, want)

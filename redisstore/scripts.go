@@ -27,12 +27,14 @@ var (
 	finishSource string
 	//go:embed scripts/ask.lua
 	askSource string
+	//go:embed scripts/note.lua
+	noteSource string
 )
 
 // scripts are the ones that write leases and states, and those that read much in one
 // command; each file's header is its contract.
 type scripts struct {
-	acquire, renew, release, read, look, members, begin, finish, ask *redis.Script
+	acquire, renew, release, read, look, members, begin, finish, ask, note *redis.Script
 }
 
 func newScripts() scripts {
@@ -47,5 +49,6 @@ func newScripts() scripts {
 		begin:   script(beginSource),
 		finish:  script(finishSource),
 		ask:     script(askSource),
+		note:    script(noteSource),
 	}
 }

@@ -47,7 +47,7 @@ func (k *keeperActor) Receive(c actor.Context) {
 		k.machine.onBack(m.Grant.Session, m.Err, time.Now())
 	case *claimed:
 		if m.told {
-			k.machine.onLoss(m.noted, time.Now())
+			k.machine.onLoss(m.ago, m.noted, time.Now())
 		}
 		k.machine.onOutcomes(m.outcomes, m.sent, time.Now())
 	case *opened:
@@ -127,18 +127,18 @@ func (k *keeperActor) claim(c actor.Context, claims []lease.Claim) {
 	place := func(c lease.Claim) string { return lease.PlaceOf(k.cfg.Context, k.cfg.Store, c.Session) }
 	for _, batch := range lease.ByPlace(claims, place, claimBatch) {
 		parent, store, members, holder := k.cfg.Context, k.cfg.Store, k.cfg.Members, k.cfg.Holder
-		asks := k.machine.asksLoss(time.Now())
+		asks := k.machine.asksLoss()
 		tree.Async(c, func() any {
 			ctx, cancel := context.WithTimeout(parent, callLimit)
 			defer cancel()
 			sent := time.Now()
 			if asks {
-				noted, err := members.LossNoted(ctx)
+				ago, noted, err := members.LossNoted(ctx)
 				if err != nil {
 					return &claimed{outcomes: unclaimed(batch, err), sent: sent}
 				}
 				if noted {
-					return &claimed{outcomes: unclaimed(batch, ErrHeldOff), sent: sent, told: true, noted: true}
+					return &claimed{outcomes: unclaimed(batch, ErrHeldOff), sent: sent, told: true, noted: true, ago: ago}
 				}
 			}
 			return &claimed{outcomes: store.Acquire(ctx, holder, batch), sent: sent, told: asks}

@@ -50,6 +50,6 @@ const (
 // Props returns the props of a keeper.
 func Props(cfg Config) *actor.Props {
 	return tree.Props(func() actor.Actor {
-		return &keeperActor{cfg: cfg, machine: newMachine(cfg, time.Now())}
+		return &keeperActor{cfg: cfg, machine: newMachine(cfg)}
 	}, cfg.Report)
 }

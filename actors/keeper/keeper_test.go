@@ -26,18 +26,19 @@ type desktop struct {
 
 	takes    time.Duration
 	requests []Request
-	noted    bool // somebody noted a loss of data
-	unknown  bool // whether there is a note has no answer
-	asked    int  // how often that was asked
-	tells    int  // notes written
+	noted    bool          // somebody noted a loss of data
+	ago      time.Duration // that he saw it
+	unknown  bool          // whether there is a note has no answer
+	asked    int           // how often that was asked
+	tells    int           // notes written
 }
 
-func (d *desktop) LossNoted(context.Context) (bool, error) {
+func (d *desktop) LossNoted(context.Context) (time.Duration, bool, error) {
 	d.asked++
 	if d.unknown {
-		return false, errRedis
+		return 0, false, errRedis
 	}
-	return d.noted, nil
+	return d.ago, d.noted, nil
 }
 
 func (d *desktop) NoteLoss(_ context.Context, instance string, keep time.Duration) error {

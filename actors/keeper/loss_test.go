@@ -81,11 +81,11 @@ var _ = Describe("a keeper that starts after Redis lost data", func() {
 		})
 	})
 
-	It("holds off where somebody has, as those do which saw it", func() {
-		d := &desktop{noted: true}
+	It("holds off where somebody has, for as long as those do which saw it", func() {
+		d := &desktop{noted: true, ago: 10 * time.Second}
 		run(d, func(g Gomega, take func(string) *Taken, _ *eventful, _ func()) {
 			g.Expect(take("s")).To(Equal(&Taken{Err: ErrHeldOff}))
-			bubble.Sleep(ttl - 1)
+			bubble.Sleep(ttl - 10*time.Second - 1)
 			g.Expect(take("s")).To(Equal(&Taken{Err: ErrHeldOff}))
 			g.Expect(d.asked).To(Equal(1))
 			bubble.Sleep(time.Second)
@@ -94,14 +94,23 @@ var _ = Describe("a keeper that starts after Redis lost data", func() {
 		})
 	})
 
-	It("takes nothing before it knows, for as long as what it could not see may go on", func() {
+	It("takes nothing before it knows", func() {
 		d := &desktop{unknown: true}
 		run(d, func(g Gomega, take func(string) *Taken, _ *eventful, _ func()) {
 			g.Expect(take("s")).To(Equal(&Taken{Err: errRedis}))
-			bubble.Sleep(ttl - 1)
+			bubble.Sleep(time.Hour)
 			g.Expect(take("s")).To(Equal(&Taken{Err: errRedis}))
-			bubble.Sleep(1)
+			d.unknown = false
 			g.Expect(take("s")).To(BeNil())
+		})
+	})
+
+	// It may have been cut off since it started, so that it saw nothing.
+	It("asks with its first claim, however long ago it started", func() {
+		d := &desktop{noted: true}
+		run(d, func(g Gomega, take func(string) *Taken, _ *eventful, _ func()) {
+			bubble.Sleep(time.Hour)
+			g.Expect(take("s")).To(Equal(&Taken{Err: ErrHeldOff}))
 		})
 	})
 

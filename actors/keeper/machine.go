@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"errors"
 	"time"
 
 	"leasehold/actors/leaseholder"
@@ -45,7 +46,6 @@ type machine struct {
 	lastID   uint64
 	draining bool
 
-	started  time.Time
 	told     bool      // whether Redis lost data before this keeper could see it
 	forgotAt time.Time // when Redis may have forgotten leases
 	server   string    // its present life, as far as it tells
@@ -78,10 +78,9 @@ type tell struct {
 	message leaseholder.Message
 }
 
-func newMachine(cfg Config, now time.Time) *machine {
+func newMachine(cfg Config) *machine {
 	return &machine{
-		started: now,
-		holder:  cfg.Holder, ttl: cfg.TTL, margin: cfg.Margin,
+		holder: cfg.Holder, ttl: cfg.TTL, margin: cfg.Margin,
 		entries: make(map[string]*entry), sessions: make(map[uint64]string),
 		lost: newMemory(), burnt: newMemory(), others: newMemory(), barred: newMemory(),
 	}
@@ -168,6 +167,8 @@ func (m *machine) onOutcomes(outcomes []lease.Outcome, sent, now time.Time) {
 	for _, o := range outcomes {
 		e := m.entries[o.Session]
 		switch {
+		case errors.Is(o.Err, ErrHeldOff): // it was never sent
+			m.finish(o.Session, e, o.Err, nil)
 		case o.Err != nil:
 			m.out.logs = append(m.out.logs, eventlog.LeaseAcquireFailed{Session: o.Session, Trigger: string(leaseholder.Asked), Err: o.Err})
 			m.finish(o.Session, e, o.Err, o.Err)
@@ -374,21 +375,25 @@ func (m *machine) noteServer(outcomes []lease.Outcome, sent, now time.Time) {
 // onServerChanged follows the news that Redis may have forgotten leases.
 func (m *machine) onServerChanged(now time.Time) {
 	m.out.renew, m.out.tell = true, true
-	m.forgotAt = now
+	m.forgot("Redis was restarted or replaced", now, now)
 }
 
-// asksLoss reports whether to ask, before a claim, if Redis lost data: this keeper was not
-// there to see it, and what was polled when it started may go on.
-func (m *machine) asksLoss(now time.Time) bool {
-	return !m.told && m.forgotAt.IsZero() && now.Before(m.started.Add(m.ttl))
-}
+// asksLoss reports whether to ask, before a claim, if Redis lost data before this keeper
+// could see it.
+func (m *machine) asksLoss() bool { return !m.told && m.forgotAt.IsZero() }
 
-// onLoss takes in the answer.
-func (m *machine) onLoss(noted bool, now time.Time) {
+// onLoss takes in the answer: others saw a loss so long ago, if noted.
+func (m *machine) onLoss(ago time.Duration, noted bool, now time.Time) {
 	m.told = true
 	if noted && m.forgotAt.IsZero() {
-		m.forgotAt = now
+		m.forgot("others saw that Redis may have lost data", now.Add(-ago), now)
 	}
+}
+
+// forgot has all that others may have had at a moment wait for a TTL.
+func (m *machine) forgot(reason string, at, now time.Time) {
+	m.forgotAt = at
+	m.out.logs = append(m.out.logs, eventlog.ClaimsHeldOff{Reason: reason, Duration: at.Add(m.ttl).Sub(now)})
 }
 
 // onGap has everything looked at. Events may begin later than claims: then their server is

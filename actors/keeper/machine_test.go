@@ -28,7 +28,7 @@ type desk struct {
 
 func newDesk() *desk {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	return &desk{m: newMachine(Config{Holder: "me", TTL: ttl, Margin: margin}, now), now: now}
+	return &desk{m: newMachine(Config{Holder: "me", TTL: ttl, Margin: margin}), now: now}
 }
 
 // ask sends a request to take s, and returns where its answer will be.

@@ -65,6 +65,7 @@ type (
 		// told says that it was asked whether somebody noted a loss of data, noted that
 		// somebody has: nothing was sent then.
 		told, noted bool
+		ago         time.Duration // that it was seen
 	}
 	nothing struct{}
 	// opened says that the watcher knows a leaseholder's tenure.

@@ -124,7 +124,7 @@ func (a *membershipActor) handle(c actor.Context, message Message) {
 	case *fetched:
 		a.onFetched(c, m, now)
 	case *toldLoss:
-		a.machine.onLoss(m.noted, m.err, now)
+		a.machine.onLoss(m.ago, m.noted, m.err, m.asked, now)
 	case *refetch:
 		a.machine.out.fetch = append(a.machine.out.fetch, a.unread...)
 		a.unread = nil

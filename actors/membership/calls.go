@@ -139,8 +139,9 @@ func (a *membershipActor) list(c actor.Context) {
 func (a *membershipActor) askLoss(c actor.Context) {
 	parent, members := a.cfg.Context, a.cfg.Members
 	tree.Async(c, func() any {
-		noted, err := members.LossNoted(parent)
-		return &toldLoss{noted: noted, err: err}
+		asked := time.Now()
+		ago, noted, err := members.LossNoted(parent)
+		return &toldLoss{ago: ago, noted: noted, err: err, asked: asked}
 	})
 }
 

@@ -51,7 +51,7 @@ func (c *churn) pass(by time.Duration) {
 			o.look = nil
 		}
 		if o.asksLoss {
-			c.m.onLoss(false, nil, c.now)
+			c.m.onLoss(0, false, nil, c.now, c.now)
 		}
 		if o.plan != nil {
 			c.plan, c.until = o.plan, c.now.Add(planTakes)

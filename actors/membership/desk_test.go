@@ -127,7 +127,7 @@ func (d *desk) settle() {
 			o = d.m.take()
 		}
 		if !d.losses && o.asksLoss {
-			d.m.onLoss(false, nil, d.now)
+			d.m.onLoss(0, false, nil, d.now, d.now)
 			d.m.onTime(d.now)
 			o.asksLoss = false
 			plan := o.plan

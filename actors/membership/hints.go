@@ -56,7 +56,7 @@ func (m *machine) onGap(g redisevents.Gap, now time.Time) {
 // start are told.
 func (m *machine) onServerChanged(now time.Time) {
 	m.out.renew = true
-	m.forgot(now)
+	m.forgot("Redis was restarted or replaced", now, now)
 	m.out.noteLoss = m.longestHold()
 }
 

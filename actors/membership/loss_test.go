@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"leasehold/actors/leaseholder"
 	"leasehold/redisevents"
 	"leasehold/session"
 )
@@ -24,7 +25,7 @@ var _ = Describe("a node that starts after Redis lost data", func() {
 		return d
 	}
 	answer := func(d *desk, noted bool, err error) {
-		d.m.onLoss(noted, err, d.now)
+		d.m.onLoss(0, noted, err, d.now, d.now)
 		d.settle()
 	}
 
@@ -49,10 +50,21 @@ var _ = Describe("a node that starts after Redis lost data", func() {
 		Expect(d.claims()).To(Equal(ids(1)))
 	})
 
+	It("holds off no longer than those that saw it", func() {
+		d := asking()
+		d.m.onLoss(20*time.Second, true, nil, d.now, d.now)
+		d.settle()
+		d.sleep(ttl - 20*time.Second - time.Millisecond)
+		Expect(d.take().claims).To(BeEmpty())
+		d.sleep(2 * time.Second)
+		Expect(d.claims()).To(Equal(ids(1)))
+	})
+
 	It("claims nothing before it has an answer, and asks again, less and less", func() {
 		d := asking()
 		asked := 0
-		for i := 1; d.now.Before(d.m.started.Add(ttl - time.Second)); i++ {
+		first := d.now
+		for i := 1; d.now.Before(first.Add(ttl - 2*time.Second)); i++ {
 			answer(d, false, errRedis)
 			d.sleep(growing(i - 1))
 			o := d.take()
@@ -66,9 +78,9 @@ var _ = Describe("a node that starts after Redis lost data", func() {
 		Expect(d.claims()).To(Equal(ids(1)))
 	})
 
-	It("waits no longer for an answer than polls can take that go on since before it started", func() {
+	It("waits no longer for an answer than polls can take that went on when it asked first", func() {
 		d := asking()
-		for d.now.Before(d.m.started.Add(ttl)) {
+		for first := d.now; d.now.Before(first.Add(ttl)); {
 			answer(d, false, errRedis)
 			d.sleep(mostPause)
 		}
@@ -83,6 +95,19 @@ var _ = Describe("a node that starts after Redis lost data", func() {
 })
 
 var _ = Describe("a node that sees that Redis may have lost data", func() {
+	It("keeps what it has for those that may hold off, until they do no more", func() {
+		d := ready(nil, ids(10))
+		for _, id := range ids(10) {
+			d.own(id)
+		}
+		d.event(redisevents.Gap{Restarted: true, Server: "two"})
+		d.member(peer, time.Hour)
+		d.sleep(ttl + newcomer - time.Millisecond)
+		Expect(told[*leaseholder.Release](d.take())).To(BeEmpty())
+		d.sleep(2 * time.Second)
+		Expect(told[*leaseholder.Release](d.take())).To(HaveLen(5))
+	})
+
 	It("tells those that start, for as long as a poll may go on", func() {
 		d := ready(nil, ids(1))
 		d.event(redisevents.Gap{Restarted: true, Server: "two"})

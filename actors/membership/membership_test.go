@@ -137,8 +137,8 @@ func (*redis) members(names []string) []lease.Member {
 	return members
 }
 
-func (*redis) LossNoted(context.Context) (bool, error)               { return false, nil }
-func (*redis) NoteLoss(context.Context, string, time.Duration) error { return nil }
+func (*redis) LossNoted(context.Context) (time.Duration, bool, error) { return 0, false, nil }
+func (*redis) NoteLoss(context.Context, string, time.Duration) error  { return nil }
 
 func (r *redis) Check(_ context.Context, names []string) ([]lease.Member, error) {
 	r.mu.Lock()

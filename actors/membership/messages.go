@@ -51,8 +51,10 @@ type (
 		unread []string
 	}
 	toldLoss struct {
+		ago   time.Duration
 		noted bool
 		err   error
+		asked time.Time
 	}
 	refetch struct{}                  // what could not be read is to be read once more
 	relist  struct{ list, scan bool } // to be done once more

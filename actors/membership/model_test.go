@@ -115,6 +115,11 @@ func (w *model) settle() {
 			})
 		})
 	}
+	if asked := w.now; o.asksLoss {
+		w.requests = append(w.requests, func() {
+			w.answers = append(w.answers, func() { w.m.onLoss(0, false, nil, asked, w.now) })
+		})
+	}
 	w.check()
 }
 

@@ -46,7 +46,7 @@ var _ = Describe("nodes that start together", func() {
 			}
 			o := m.take()
 			if o.asksLoss {
-				m.onLoss(false, nil, now.Add(after))
+				m.onLoss(0, false, nil, now.Add(after), now.Add(after))
 			}
 			for _, c := range o.claims {
 				claimed[m.entries[c.Session].mine]++

@@ -123,8 +123,8 @@ func (m *machine) rebalance(now time.Time) {
 			// The next plan names another.
 		case unsure && now.Before(e.surplusAt.Add(m.set.Reconcile)):
 			// The next plan may leave it here.
-		case now.Before(later(e.surplusAt.Add(settle), e.keptUntil)):
-			m.wake(id, e, later(e.surplusAt.Add(settle), e.keptUntil), byPlan)
+		case now.Before(m.keptUntil(e)):
+			m.wake(id, e, m.keptUntil(e), byPlan)
 		case now.Before(e.surplusAt.Add(m.set.Reconcile)) && m.polling(id):
 			m.wake(id, e, now.Add(settle), byPlan)
 		default:
@@ -133,6 +133,16 @@ func (m *machine) rebalance(now time.Time) {
 			m.release(c, leaseholder.Rebalance)
 		}
 	}
+}
+
+// keptUntil is until when a session is not given up: the plan has to have stood still, and
+// no owner that may hold off must leave it free for that long.
+func (m *machine) keptUntil(e *entry) time.Time {
+	until := later(e.surplusAt.Add(settle), e.keptUntil)
+	if m.forgotAt.IsZero() {
+		return until
+	}
+	return later(until, m.holdEnds(e).Add(newcomer))
 }
 
 func (m *machine) polling(session string) bool {

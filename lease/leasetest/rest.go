@@ -35,16 +35,66 @@ func memberSpecs(run Runner) {
 	})
 
 	it(run, "tells of a loss for as long as it is noted", func(ctx context.Context, g Gomega, f *Fixture) {
-		g.Expect(f.Store.LossNoted(ctx)).To(BeFalse())
+		told := func(ago time.Duration) {
+			since, noted, err := f.Store.LossNoted(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(noted).To(BeTrue())
+			g.Expect(since).To(BeNumerically("~", ago, 500*time.Millisecond))
+		}
+		untold := func() {
+			_, noted, err := f.Store.LossNoted(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(noted).To(BeFalse())
+		}
+		untold()
 		g.Expect(f.Store.NoteLoss(ctx, "n1", short)).To(Succeed())
-		g.Expect(f.Store.LossNoted(ctx)).To(BeTrue())
-		g.Expect(f.raw(ctx, g, "GET", f.Keys.Loss())).To(Equal("n1"))
+		told(0)
 		f.Sleep(short + 2*time.Millisecond)
-		g.Expect(f.Store.LossNoted(ctx)).To(BeFalse())
-		f.raw(ctx, g, "RPUSH", f.Keys.Loss(), "x")
-		g.Expect(f.Store.LossNoted(ctx)).To(BeTrue(), "rather wait than poll twice")
+		untold()
+	})
+
+	it(run, "tells since when a loss was seen, and makes no note shorter", func(ctx context.Context, g Gomega, f *Fixture) {
+		left := func() int64 { return f.raw(ctx, g, "PTTL", f.Keys.Loss()).(int64) }
+		ago := func() time.Duration {
+			since, noted, err := f.Store.LossNoted(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(noted).To(BeTrue())
+			return since
+		}
 		g.Expect(f.Store.NoteLoss(ctx, "n1", long)).To(Succeed())
-		g.Expect(f.raw(ctx, g, "PTTL", f.Keys.Loss())).To(BeNumerically("~", long.Milliseconds(), 1000))
+		g.Expect(f.raw(ctx, g, "GET", f.Keys.Loss())).To(Equal(fmt.Sprint(long.Milliseconds(), " n1")))
+		f.raw(ctx, g, "PEXPIRE", f.Keys.Loss(), (long - 20*time.Second).Milliseconds())
+		g.Expect(ago()).To(BeNumerically("~", 20*time.Second, time.Second))
+
+		g.Expect(f.Store.NoteLoss(ctx, "n2", short)).To(Succeed()) // a second one, now
+		g.Expect(left()).To(BeNumerically("~", (long - 20*time.Second).Milliseconds(), 1000))
+		g.Expect(ago()).To(BeNumerically("~", 0, time.Second))
+
+		g.Expect(f.Store.NoteLoss(ctx, "n3", 2*long)).To(Succeed())
+		g.Expect(left()).To(BeNumerically("~", 2*long.Milliseconds(), 1000))
+		g.Expect(ago()).To(BeNumerically("~", 0, time.Second))
+	})
+
+	it(run, "takes a foreign key for a note of now, and leaves it alone", func(ctx context.Context, g Gomega, f *Fixture) {
+		odd := map[string][]any{
+			"list":    {"RPUSH", f.Keys.Loss(), "x"},
+			"text":    {"SET", f.Keys.Loss(), "x y", "PX", 60000},
+			"endless": {"SET", f.Keys.Loss(), "30000 n1"},
+		}
+		for what, command := range odd {
+			f.raw(ctx, g, "DEL", f.Keys.Loss())
+			f.raw(ctx, g, command...)
+			ago, noted, err := f.Store.LossNoted(ctx)
+			g.Expect(err).NotTo(HaveOccurred(), what)
+			g.Expect(noted).To(BeTrue(), what)
+			g.Expect(ago).To(BeZero(), what)
+			g.Expect(f.Foreign()).To(ContainElement(f.Keys.Loss()), what)
+			g.Expect(f.Store.NoteLoss(ctx, "n1", long)).To(Succeed(), what)
+		}
+		f.raw(ctx, g, "DEL", f.Keys.Loss())
+		f.raw(ctx, g, "RPUSH", f.Keys.Loss(), "x")
+		g.Expect(f.Store.NoteLoss(ctx, "n1", long)).To(Succeed())
+		g.Expect(f.raw(ctx, g, "LLEN", f.Keys.Loss())).To(Equal(int64(1)))
 	})
 
 	it(run, "lists a heartbeat no longer than its TTL", func(ctx context.Context, g Gomega, f *Fixture) {

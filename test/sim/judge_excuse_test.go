@@ -73,7 +73,7 @@ func TestHistoriesWithExcuses(t *testing.T) {
 			h.begin("s", "a", 100, 1)
 			h.poll("s", "a", 100)
 			h.reloaded()
-			h.send("EXISTS", "poll:loss")
+			h.send("PTTL", "poll:loss")
 			beside(h)
 		}},
 
@@ -94,7 +94,7 @@ func TestHistoriesWithExcuses(t *testing.T) {
 			lossOf(h, truth{token: 100, last: "1"}, truth{token: 100})
 		}},
 		"a poll beside another after its start was lost, by a node that started afterwards": {"", func(h *hand) {
-			lossOf(h, truth{token: 100, last: "1"}, truth{token: 100}, func() { h.send("EXISTS", "poll:loss") })
+			lossOf(h, truth{token: 100, last: "1"}, truth{token: 100}, func() { h.send("PTTL", "poll:loss") })
 		}},
 		"a poll beside another after its start was lost by a Redis that does not say which it is": {"", func(h *hand) {
 			h.anonymous = true

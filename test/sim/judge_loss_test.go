@@ -18,7 +18,7 @@ const (
 
 // besideRestart has a node poll beside another that began before Redis forgot all.
 func besideRestart(h *hand, how int) *nodetest.Poll {
-	ask := func() { h.send("EXISTS", "poll:loss") }
+	ask := func() { h.send("PTTL", "poll:loss") }
 	h.begin("s", "a", 100, 1)
 	h.poll("s", "a", 100)
 	h.pass(2 * time.Second)
@@ -29,7 +29,7 @@ func besideRestart(h *hand, how int) *nodetest.Poll {
 	}
 	h.another(truth{})
 	if how == askedAndTold || how == askedLate || how == askedAgain {
-		h.send("SET", "poll:loss", "c", "PX", "1000")
+		h.inner("SET", "poll:loss", "1000 c", "PX", "1000")
 	}
 	if how == askedLate {
 		h.pass(time.Second)

@@ -1,7 +1,10 @@
 package sim
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -46,7 +49,8 @@ func (j *judge) moved(s scene) {
 	}
 	// A claim may be on its way when the lease goes: its answer comes before the next one.
 	late := 2 * s.slowReply
-	moved, least, slow, given := 0, 0, 0, 0
+	moved, least, given := 0, 0, 0
+	var slow []string
 	heirs := map[string]int{}
 	for id, holder := range s.leases {
 		before, ok := c.from[id]
@@ -65,13 +69,15 @@ func (j *judge) moved(s scene) {
 			}
 		case c.kind == "drain" && before == c.who:
 			given++
-			if !j.handedOver(l, c, handover+late) {
-				slow++
+			if free := j.free(l, c); free > handover+late {
+				slow = append(slow, fmt.Sprintf("%q for %s", id, free))
 			}
 		}
 	}
-	if slow > max(1, given/100) {
-		j.convict(nil, "drain", "%d of %d leases lay free for more than %s", slow, given, handover+late)
+	if len(slow) > max(1, given/100) {
+		slices.Sort(slow)
+		j.convict(nil, "drain", "%d of %d leases lay free for more than %s after the drain at %s: %s",
+			len(slow), given, handover+late, c.at.Format(time.TimeOnly), strings.Join(slow, ", "))
 	}
 	j.spread(heirs, len(s.nodes), c)
 	if most := moveBound(least); moved > most {
@@ -123,21 +129,21 @@ func (j *judge) takenOver(l *ledger, d sessionDoc, c *change, late time.Duration
 	return ""
 }
 
-// handedOver reports whether a lease that was given back was acquired soon.
-func (j *judge) handedOver(l *ledger, c *change, soon time.Duration) bool {
+// free is how long a lease that was given back had no holder.
+func (j *judge) free(l *ledger, c *change) time.Duration {
 	for i, g := range l.grants {
 		if i+1 == len(l.grants) || !l.grants[i+1].begun.After(c.at) {
 			continue
 		}
 		if g.holder != c.who || g.ended.IsZero() {
 			j.convict(l, "drain", "%s did not give the lease back", c.who)
-			return true
+			return 0
 		}
 		free := l.grants[i+1].begun.Sub(g.ended)
 		if free > latest {
 			j.convict(l, "drain", "the lease lay free for %s", free)
 		}
-		return free <= soon
+		return free
 	}
-	return true
+	return 0
 }

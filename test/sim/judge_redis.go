@@ -86,11 +86,11 @@ func (s script) caller(i int) caller {
 // command sees a command before it takes effect. It is a hook of the server.
 func (j *judge) command(c *server.Peer, cmd string, args ...string) bool {
 	switch cmd {
-	case "EXISTS":
-		if len(args) != 1 || args[0] != j.keys.Loss() {
+	case "PTTL":
+		if len(args) != 1 || args[0] != j.keys.Loss() || j.inScript(c) {
 			return false
 		}
-	case "GET", "HMGET", "TIME", "PTTL", "HGET", "TYPE", "PING", "PUBLISH", "SCAN", "MGET", "TTL", "GETRANGE":
+	case "GET", "HMGET", "TIME", "HGET", "EXISTS", "TYPE", "PING", "PUBLISH", "SCAN", "MGET", "TTL", "GETRANGE":
 		return false // what most commands are
 	}
 	j.mu.Lock()
@@ -175,10 +175,8 @@ func (j *judge) fromNode(cmd string, args []string) {
 	case cmd == "SCRIPT" && len(args) == 2 && strings.EqualFold(args[0], "LOAD"):
 		j.loaded(args[1])
 	case allowed[cmd]:
-	case cmd == "EXISTS":
+	case cmd == "PTTL":
 		j.losses.asked(j.now())
-	case cmd == "SET" && len(args) == 4 && args[0] == j.keys.Loss():
-		j.losses.noted(j.now(), args[3])
 	case (cmd == "SET" || cmd == "DEL") && len(args) > 0:
 		n := j.parse(args[0])
 		if cmd == "DEL" && (n.kind == rediskey.Card || n.kind == rediskey.Cordon) {
@@ -227,6 +225,8 @@ func (j *judge) fromScript(cmd string, args []string) {
 	n := j.parse(args[0])
 	l := n.of
 	switch {
+	case n.kind == rediskey.Loss && cmd == "SET" && len(args) == 4:
+		j.losses.noted(j.now(), args[3])
 	case l == nil:
 		j.convict(nil, "foreign", "a script sent %s %q", cmd, args)
 	case n.kind == rediskey.Lease && cmd == "SET" && len(args) == 5:
