@@ -105,6 +105,7 @@ type filter struct {
 	states []string
 	labels []string
 	kind   string
+	late   bool
 }
 
 func (w *filter) flags(cmd *cobra.Command) {
@@ -113,6 +114,7 @@ func (w *filter) flags(cmd *cobra.Command) {
 	flags.StringSliceVar(&w.states, "state", nil, "only those in one of these states: "+stateNames())
 	flags.StringArrayVarP(&w.labels, "label", "l", nil, "only those with this label: KEY=VALUE, or KEY for any value; all of several must fit")
 	flags.StringVar(&w.kind, "kind", "", "only those of this kind: http, log or external")
+	flags.BoolVar(&w.late, "late", false, "only those that are overdue by more than two of their intervals")
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(strings.Split(stateNames(), ", "), cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -199,7 +201,7 @@ func (f *fleet) listSessions(ctx context.Context, want *filter) error {
 	err = f.readAll(ctx, nodes, func(some []fleetview.Session) error {
 		now := clock()
 		for _, s := range some {
-			if !want.wants(s, nodes.State(s)) {
+			if !want.wants(s, nodes.State(s)) || want.late && nodes.Late(s, now) == 0 {
 				continue
 			}
 			if err := list.Add(newSessionRow(s, nodes, now)); err != nil {

@@ -158,6 +158,13 @@ func TestSessionsAreFiltered(t *testing.T) {
 			t.Errorf("%s: %v, want %s", args, got, want)
 		}
 	}
+	if got := b.ok("sessions", "ls", "--late", "-o", "name"); got != "" {
+		t.Errorf("late before: %s", got)
+	}
+	b.rdb.HSet(t.Context(), b.keys.State("ok"), "due", time.Now().Add(-time.Hour).UnixMilli())
+	if got := b.ok("sessions", "ls", "--late", "-o", "name"); strings.TrimSpace(got) != "ok" {
+		t.Errorf("late: %s", got)
+	}
 	b.fails(2, `--state="nope": must be one of`, "sessions", "ls", "--state", "nope")
 	b.fails(2, `--kind="nope": must be http`, "sessions", "ls", "--kind", "nope")
 	b.fails(2, `--sort-by must be one of session, kind, state`, "sessions", "ls", "--sort-by", "nope")
