@@ -112,17 +112,17 @@ func (f fields) text(name, path string, dst *string) error {
 
 // texts decodes a field that is an object of strings.
 func (f fields) texts(name string) (map[string]string, error) {
-	var loose map[string]*string
+	var loose map[string]json.RawMessage
 	if err := f.read(name, "", "an object of strings", &loose); err != nil || len(loose) == 0 {
 		return nil, err
 	}
 	texts := make(map[string]string, len(loose))
 	for _, key := range slices.Sorted(maps.Keys(loose)) {
-		text := loose[key]
-		if text == nil {
-			return nil, invalid(name, "has null for %s, which must be a string", quoteName(key))
+		raw, text := loose[key], ""
+		if raw[0] != '"' || json.Unmarshal(raw, &text) != nil {
+			return nil, invalid(name, "has %s for %s, which must be a string", typeOf(raw), quoteName(key))
 		}
-		texts[key] = *text
+		texts[key] = text
 	}
 
 	return texts, nil

@@ -236,7 +236,7 @@ var _ = Describe("a document that can't be used", func() {
 		Entry("isPaused as number", with(`"isPaused":1`), "isPaused", "must be a boolean, is a number"),
 		Entry("unknown on_failure", with(`"on_failure":"drop"`), "on_failure", `is "drop"`),
 		Entry("headers as list", with(`"headers":["A: b"]`), "headers", "is a list"),
-		Entry("a header that is a number", with(`"headers":{"A":1}`), "headers", "object of strings"),
+		Entry("a header that is a number", with(`"headers":{"A":1}`), "headers", `has a number for "A", which must be a string`),
 		Entry("a header that is null", with(`"headers":{"A":null}`), "headers", "null"),
 		Entry("a header name with a space", with(`"headers":{"A b":"c"}`), "headers", "invalid name"),
 		Entry("a header without name", with(`"headers":{"":"c"}`), "headers", "invalid name"),
@@ -253,6 +253,7 @@ var _ = Describe("a document that can't be used", func() {
 		Entry("keep_body as text", with(`"keep_body":"4KiB"`), "keep_body", "whole number of bytes"),
 		Entry("keep_body below zero", with(`"keep_body":-1`), "keep_body", "is -1"),
 		Entry("keep_body above 64 KiB", with(`"keep_body":65537`), "keep_body", "65536"),
+		Entry("a label that is an object", with(`"labels":{"a":{}}`), "labels", `has an object for "a", which must be a string`),
 		Entry("labels as text", with(`"labels":"a=b"`), "labels", "is a string"),
 	)
 
