@@ -47,8 +47,9 @@ func (j *judge) moved(s scene) {
 	for _, d := range s.docs {
 		lists[d.id] = d
 	}
-	// A claim may be on its way when the lease goes: its answer comes before the next one.
-	late := 2 * s.slowReply
+	// A claim may be on its way when the lease goes: its answer comes before the next one. And
+	// the script of the next may have to be loaded, since Redis was restarted.
+	late := 4 * s.slowReply
 	moved, least, given := 0, 0, 0
 	var slow []string
 	heirs := map[string]int{}
