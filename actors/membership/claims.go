@@ -77,8 +77,10 @@ func (m *machine) barred(e *entry, now time.Time) time.Time {
 // othersBarred reports whether other nodes may still hold off: they hear of another
 // server at different times. Then it says nothing about them that they take nothing.
 func (m *machine) othersBarred(e *entry, now time.Time) bool {
-	return now.Before(m.holdEnds(e).Add(newcomer))
+	return now.Before(m.othersBarredUntil(e))
 }
+
+func (m *machine) othersBarredUntil(e *entry) time.Time { return m.holdEnds(e).Add(newcomer) }
 
 // holdEnds is when a session of another may be claimed again; long ago where Redis has
 // forgotten nothing.

@@ -138,11 +138,7 @@ func (m *machine) rebalance(now time.Time) {
 // keptUntil is until when a session is not given up: the plan has to have stood still, and
 // no owner that may hold off must leave it free for that long.
 func (m *machine) keptUntil(e *entry) time.Time {
-	until := later(e.surplusAt.Add(settle), e.keptUntil)
-	if m.forgotAt.IsZero() {
-		return until
-	}
-	return later(until, m.holdEnds(e).Add(newcomer))
+	return later(later(e.surplusAt.Add(settle), e.keptUntil), m.othersBarredUntil(e))
 }
 
 func (m *machine) polling(session string) bool {

@@ -47,9 +47,10 @@ func (j *judge) moved(s scene) {
 	for _, d := range s.docs {
 		lists[d.id] = d
 	}
-	// A claim may be on its way when the lease goes: its answer comes before the next one. And
-	// the script of the next may have to be loaded, since Redis was restarted.
-	late := 4 * s.slowReply
+	// A claim may be on its way when the lease goes: its answer comes before the next one.
+	late := 2 * s.slowReply
+	// And the script of the next may have to be loaded, since Redis was restarted.
+	soon := handover + 2*late
 	moved, least, given := 0, 0, 0
 	var slow []string
 	heirs := map[string]int{}
@@ -70,7 +71,7 @@ func (j *judge) moved(s scene) {
 			}
 		case c.kind == "drain" && before == c.who:
 			given++
-			if free := j.free(l, c); free > handover+late {
+			if free := j.free(l, c); free > soon {
 				slow = append(slow, fmt.Sprintf("%q for %s", id, free))
 			}
 		}
@@ -78,7 +79,7 @@ func (j *judge) moved(s scene) {
 	if len(slow) > max(1, given/100) {
 		slices.Sort(slow)
 		j.convict(nil, "drain", "%d of %d leases lay free for more than %s after the drain at %s: %s",
-			len(slow), given, handover+late, c.at.Format(time.TimeOnly), strings.Join(slow, ", "))
+			len(slow), given, soon, c.at.Format(time.TimeOnly), strings.Join(slow, ", "))
 	}
 	j.spread(heirs, len(s.nodes), c)
 	if most := moveBound(least); moved > most {
