@@ -67,6 +67,20 @@ func (d *desktop) Next() []Request {
 func (*desktop) Take() []redisevents.Event { return nil }
 func (*desktop) Healthy() bool             { return true }
 
+// keeperOf returns the props of a keeper at the desktop, whose leaseholders are all this one.
+func keeperOf(s *actortest.System, d *desktop, events membership.Events, renewals *actortest.Probe, holder actor.Actor) *actor.Props {
+	return Props(Config{
+		Context: context.Background(), Holder: "me", TTL: ttl, Margin: margin,
+		Store: d, Members: d, Requests: d, Events: events, Renewer: renewals.PID(), Owned: func(int) {},
+		Leaseholders: func(func(*tenure.Tenure)) func(leaseholder.Config) *actor.Props {
+			return func(leaseholder.Config) *actor.Props {
+				return tree.Props(func() actor.Actor { return holder }, s.Report)
+			}
+		},
+		Log: s.Log, Report: s.Report,
+	})
+}
+
 // crash is a leaseholder that fails as it starts.
 type crash struct{}
 
@@ -89,16 +103,7 @@ var _ = Describe("a keeper that fails, or whose leaseholder does", func() {
 				got = append(got, t)
 				return true
 			}}}}
-			pid := parent.Spawn(Props(Config{
-				Context: context.Background(), Holder: "me", TTL: ttl, Margin: margin,
-				Store: d, Members: d, Requests: d, Events: d, Renewer: renewals.PID(), Owned: func(int) {},
-				Leaseholders: func(func(*tenure.Tenure)) func(leaseholder.Config) *actor.Props {
-					return func(leaseholder.Config) *actor.Props {
-						return tree.Props(func() actor.Actor { return crash{} }, s.Report)
-					}
-				},
-				Log: s.Log, Report: s.Report,
-			}), "keeper")
+			pid := parent.Spawn(keeperOf(s, d, d, renewals, crash{}), "keeper")
 			bubble.Sleep(0)
 			f(g, parent, renewals, pid, &got)
 		})

@@ -1,7 +1,6 @@
 package keeper
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -9,10 +8,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"leasehold/actors/leaseholder"
 	"leasehold/actors/membership"
-	"leasehold/actors/tenure"
-	"leasehold/actors/tree"
 	"leasehold/internal/actortest"
 	"leasehold/internal/bubble"
 	"leasehold/redisevents"
@@ -45,16 +41,7 @@ var _ = Describe("a keeper that starts after Redis lost data", func() {
 			defer s.Close()
 			parent, renewals, events := s.NewProbe(nil), s.NewProbe(nil), &eventful{}
 			defer parent.Stop()
-			pid := parent.Spawn(Props(Config{
-				Context: context.Background(), Holder: "me", TTL: ttl, Margin: margin,
-				Store: d, Members: d, Requests: d, Events: events, Renewer: renewals.PID(), Owned: func(int) {},
-				Leaseholders: func(func(*tenure.Tenure)) func(leaseholder.Config) *actor.Props {
-					return func(leaseholder.Config) *actor.Props {
-						return tree.Props(func() actor.Actor { return idle{} }, s.Report)
-					}
-				},
-				Log: s.Log, Report: s.Report,
-			}), "keeper")
+			pid := parent.Spawn(keeperOf(s, d, events, renewals, idle{}), "keeper")
 			tell := func() {
 				parent.Do(func(c actor.Context) { c.Send(pid, &membership.EventsReady{}) })
 				bubble.Sleep(0)
