@@ -124,8 +124,8 @@ func (s *Store) pipelines(ctx context.Context, n int, key func(i int) string, qu
 	wg.Wait()
 }
 
-// loadEverywhere loads the scripts of the calls on all masters that answer in good time.
-func (s *Store) loadEverywhere(ctx context.Context, calls []*call) {
+// loadEverywhere loads the scripts on all masters that answer in good time.
+func (s *Store) loadEverywhere(ctx context.Context) {
 	cc, ok := s.client.(*redis.ClusterClient)
 	if !ok {
 		return
@@ -138,7 +138,7 @@ func (s *Store) loadEverywhere(ctx context.Context, calls []*call) {
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, master := range masters {
-		wg.Go(func() { _ = loadScripts(ctx, master, calls) })
+		wg.Go(func() { _ = s.scripts.load(ctx, master) })
 	}
 	wg.Wait()
 }

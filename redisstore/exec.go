@@ -24,16 +24,16 @@ type call struct {
 }
 
 // exec runs the calls, all of keys of one server, in one pipeline and in order. Where
-// the server does not know a script it is loaded, and only the calls that missed it
-// are repeated.
+// the server does not know a script all of them are loaded, and only the calls that missed
+// theirs are repeated.
 func (s *Store) exec(ctx context.Context, calls []*call) {
 	s.pipeline(ctx, calls)
 	again := missed(calls)
 	if len(again) == 0 {
 		return
 	}
-	if err := s.load(ctx, again); err != nil {
-		fail(again, fmt.Errorf("load script: %w", err))
+	if err := s.load(ctx, again[0].keys[0]); err != nil {
+		fail(again, fmt.Errorf("load scripts: %w", err))
 
 		return
 	}
@@ -41,7 +41,7 @@ func (s *Store) exec(ctx context.Context, calls []*call) {
 	s.pipeline(ctx, append(questions(calls), again...))
 	if again = missed(again); s.cluster && len(again) > 0 {
 		// Their slot is on its way to another master, which has answered.
-		s.loadEverywhere(ctx, again)
+		s.loadEverywhere(ctx)
 		s.pipeline(ctx, again)
 	}
 }
@@ -70,33 +70,18 @@ func questions(calls []*call) []*call {
 	return who
 }
 
-// load loads the scripts of the calls on their server.
-func (s *Store) load(ctx context.Context, calls []*call) error {
-	var server redis.Scripter = s.client
-	if cc, ok := s.client.(*redis.ClusterClient); ok {
-		master, err := cc.MasterForKey(ctx, calls[0].keys[0])
-		if err != nil {
-			return err
-		}
-		server = master
+// load loads the scripts on the server of the key.
+func (s *Store) load(ctx context.Context, key string) error {
+	cc, ok := s.client.(*redis.ClusterClient)
+	if !ok {
+		return s.scripts.load(ctx, s.client)
+	}
+	master, err := cc.MasterForKey(ctx, key)
+	if err != nil {
+		return err
 	}
 
-	return loadScripts(ctx, server, calls)
-}
-
-func loadScripts(ctx context.Context, server redis.Scripter, calls []*call) error {
-	loaded := map[*redis.Script]bool{}
-	for _, c := range calls {
-		if loaded[c.script] {
-			continue
-		}
-		if err := c.script.Load(ctx, server).Err(); err != nil {
-			return err
-		}
-		loaded[c.script] = true
-	}
-
-	return nil
+	return s.scripts.load(ctx, master)
 }
 
 func (s *Store) pipeline(ctx context.Context, calls []*call) {

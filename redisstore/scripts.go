@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"context"
 	_ "embed" // the scripts
 
 	"github.com/redis/go-redis/v9"
@@ -35,11 +36,19 @@ var (
 // command; each file's header is its contract.
 type scripts struct {
 	acquire, renew, release, read, look, members, begin, finish, ask, note *redis.Script
+
+	sources []string // of all of them
 }
 
 func newScripts() scripts {
-	script := func(source string) *redis.Script { return redis.NewScript(prelude + source) }
-	return scripts{
+	var sources []string
+	script := func(source string) *redis.Script {
+		source = prelude + source
+		sources = append(sources, source)
+
+		return redis.NewScript(source)
+	}
+	s := scripts{
 		acquire: script(acquireSource),
 		renew:   script(renewSource),
 		release: script(releaseSource),
@@ -51,4 +60,19 @@ func newScripts() scripts {
 		ask:     script(askSource),
 		note:    script(noteSource),
 	}
+	s.sources = sources
+
+	return s
+}
+
+// load loads all of them in one round trip. A server that does not know one has been
+// restarted and knows none, and the next to be missed may be one that a takeover waits for.
+func (s scripts) load(ctx context.Context, server redis.Cmdable) error {
+	p := server.Pipeline()
+	for _, source := range s.sources {
+		p.ScriptLoad(ctx, source) // Script.Load would take its hash from the reply, which is not there yet
+	}
+	_, err := p.Exec(ctx)
+
+	return err
 }

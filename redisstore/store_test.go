@@ -94,7 +94,7 @@ var _ = Describe("a store", func() {
 		})
 	})
 
-	It("asks again who answers, where a script had to be loaded first", func() {
+	It("loads all scripts where one is missing, and asks again who answers", func() {
 		bubble.Run(func(g Gomega) {
 			m := redistest.NewMini()
 			defer m.Close()
@@ -104,9 +104,19 @@ var _ = Describe("a store", func() {
 			c.AddHook(&sent)
 			s := redisstore.New(c, rediskey.Default(), redisstore.Options{})
 			g.Expect(s.Acquire(ctx, "n1", claims(1))[0].Granted).To(BeTrue())
-			g.Expect(sent).To(HaveLen(2))
+			g.Expect(sent).To(HaveLen(3))
 			g.Expect(sent[0]).To(Equal([]string{"info", "evalsha"}))
-			g.Expect(sent[1]).To(Equal(sent[0]), "it may be another server by now")
+			g.Expect(sent[1]).To(HaveEach("script"))
+			g.Expect(sent[2]).To(Equal(sent[0]), "it may be another server by now")
+
+			g.Expect(s.Beat(ctx, "n2", time.Minute)).To(Succeed())
+			g.Expect(c.ScriptFlush(ctx).Err()).To(Succeed())
+			sent = nil
+			g.Expect(s.List(ctx)).To(HaveLen(1))
+			g.Expect(sent).To(ContainElement(HaveEach("script")))
+			sent = nil
+			g.Expect(s.Acquire(ctx, "n1", claims(2))[1].Granted).To(BeTrue())
+			g.Expect(sent).To(HaveLen(1), "the list has loaded what a takeover needs")
 		})
 	})
 

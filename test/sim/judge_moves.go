@@ -49,8 +49,7 @@ func (j *judge) moved(s scene) {
 	}
 	// A claim may be on its way when the lease goes: its answer comes before the next one.
 	late := 2 * s.slowReply
-	// And the script of the next may have to be loaded, since Redis was restarted.
-	soon := handover + 2*late
+	soon := handover + late
 	moved, least, given := 0, 0, 0
 	var slow []string
 	heirs := map[string]int{}
