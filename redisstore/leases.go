@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"leasehold/lease"
 	"leasehold/redisinfo"
 )
@@ -27,7 +29,7 @@ func (s *Store) acquire(ctx context.Context, holder string, claims []lease.Claim
 	out := make([]lease.Outcome, len(claims))
 	s.chunks(ctx, len(claims), func(ctx context.Context, from, to int) error {
 		build := func(from, to int) *call {
-			c := &call{script: s.scripts.acquire, args: []any{holder, millis(s.opts.StateTTL)}}
+			c := leaseCall(s.scripts.acquire, to-from, 3, holder, millis(s.opts.StateTTL))
 			for _, claim := range claims[from:to] {
 				c.addKeys(s.leaseKeys(claim.Session))
 				c.args = append(c.args, millis(claim.TTL), claim.Abandoned, polls(claim))
@@ -119,7 +121,7 @@ func (s *Store) renew(ctx context.Context, renewals []lease.Renewal) []lease.Ver
 	minute := time.Now().Unix() / 60
 	s.chunks(ctx, len(renewals), func(ctx context.Context, from, to int) error {
 		build := func(from, to int) *call {
-			c := &call{script: s.scripts.renew, args: []any{millis(s.opts.StateTTL)}}
+			c := leaseCall(s.scripts.renew, to-from, 5, millis(s.opts.StateTTL))
 			for _, r := range renewals[from:to] {
 				c.addKeys(s.leaseKeys(r.Session))
 				c.args = append(c.args, r.Holder, int64(r.Token), millis(r.TTL), flag(stateIsDue(r, minute)), r.Busy.Milliseconds())
@@ -183,7 +185,7 @@ func (s *Store) release(ctx context.Context, releases []lease.Release) []error {
 	out := make([]error, len(releases))
 	s.chunks(ctx, len(releases), func(ctx context.Context, from, to int) error {
 		build := func(from, to int) *call {
-			c := &call{script: s.scripts.release}
+			c := leaseCall(s.scripts.release, to-from, 3)
 			for _, r := range releases[from:to] {
 				c.addKeys(s.leaseKeys(r.Session))
 				c.args = append(c.args, r.Holder, int64(r.Token), ending(r))
@@ -212,7 +214,7 @@ func (s *Store) release(ctx context.Context, releases []lease.Release) []error {
 }
 
 // ending is what the script is told of a release beside its grant.
-func ending(r lease.Release) string {
+func ending(r lease.Release) any {
 	if r.Forced {
 		return "forced"
 	}
@@ -231,7 +233,7 @@ func (s *Store) look(ctx context.Context, sessions []string) []lease.Status {
 	out := make([]lease.Status, len(sessions))
 	s.chunks(ctx, len(sessions), func(ctx context.Context, from, to int) error {
 		build := func(from, to int) *call {
-			c := &call{script: s.scripts.look}
+			c := &call{script: s.scripts.look, keys: make([]string, 0, to-from)}
 			for _, id := range sessions[from:to] {
 				c.keys = append(c.keys, s.keys.Lease(id))
 			}
@@ -272,6 +274,15 @@ func (s *Store) readStatus(st *lease.Status, holder, left any) {
 // foreignType is the remaining time that the script tells of a key of another type.
 const foreignType = -2
 
+// leaseCall returns a call about so many leases, with room for their keys and for the
+// arguments that each has, behind those of all.
+func leaseCall(script *redis.Script, leases, each int, all ...any) *call {
+	c := &call{script: script, keys: make([]string, 0, 2*leases), args: make([]any, 0, len(all)+each*leases)}
+	c.args = append(c.args, all...)
+
+	return c
+}
+
 func (c *call) addKeys(leaseKey, stateKey string) {
 	c.keys = append(c.keys, leaseKey, stateKey)
 }
@@ -289,7 +300,8 @@ func millis(d time.Duration) int64 {
 	return max(1, int64((d+time.Millisecond-1)/time.Millisecond))
 }
 
-func flag(on bool) string {
+// flag is boxed already: there may be one for each of many leases.
+func flag(on bool) any {
 	if on {
 		return "1"
 	}

@@ -162,7 +162,7 @@ func (a *membershipActor) scan(c actor.Context) {
 	parent, source, decode, texts := a.cfg.Context, a.cfg.Source, a.decoder(), a.texts
 	tree.Async(c, func() any {
 		read := time.Now()
-		var docs []document
+		docs := make([]document, 0, texts.found())
 		err := source.Scan(parent, func(batch []session.Document) {
 			for _, d := range batch {
 				if fingerprint, same := texts.same(d); same {

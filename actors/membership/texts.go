@@ -28,6 +28,9 @@ func (t *texts) same(d session.Document) (fingerprint uint64, ok bool) {
 	return fingerprint, ok && before.fingerprint == fingerprint
 }
 
+// found returns how many documents the scan before found.
+func (t *texts) found() int { return len(t.known) }
+
 // end follows a scan. What it did not find is forgotten; one that failed may not have
 // told what it found, so all is.
 func (t *texts) end(err error) {
