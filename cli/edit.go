@@ -46,7 +46,7 @@ func (d Deps) addSessions() *cobra.Command {
 	var a addition
 	cmd := d.changing(&cobra.Command{
 		Use:   "add [ID] -f FILE",
-		Short: "Add sessions from a file or standard input, all or none",
+		Short: "Add sessions from a file or standard input, if all are well",
 		Long: `Add sessions. Without an ID, the input holds any number of JSON objects: one list,
 or one after the other, such as JSON lines. Each has the ID, as session_id or else
 as id, and the fields of its document; all fields but that are stored byte for byte,
@@ -55,7 +55,9 @@ document, stored as it is.
 
 All of the input is checked before anything is written; where any of it is of no use
 nothing is, and every fault is told with its line. Sessions that are there already
-are such a fault, unless --replace is given; those that are there just so are well.`,
+are such a fault, unless --replace is given; those that are there just so are well.
+What somebody else adds at the same time is found when it is too late: then some are
+written, and the error says how many.`,
 		Example: `  leasehold sessions add -f sessions.jsonl --dry-run
   echo '{"id":"web","url":"http://10.0.0.7/","interval":"10s"}' | leasehold sessions add -f -
   leasehold sessions add web -f document.json --replace`,
@@ -220,11 +222,19 @@ func (f *fleet) write(ctx context.Context, entries []entry, replace bool, tell f
 			}
 		}
 		if failed != nil {
-			return fmt.Errorf("%w\n%d of %d sessions are written for certain; the command may be repeated", failed, done, len(entries))
+			return fmt.Errorf("%w\n%d of %d sessions are written for certain; %s", failed, done, len(entries), next(failed))
 		}
 		progress.add(len(some))
 	}
 	return nil
+}
+
+// next is what to do about a write that failed in the middle.
+func next(failed error) string {
+	if errors.Is(failed, redisedit.ErrThere) {
+		return "somebody else adds the same ones: repeat the command with --replace to have these"
+	}
+	return "the command may be repeated"
 }
 
 func (d Deps) removeSessions() *cobra.Command {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -323,5 +324,48 @@ func TestAHundredThousandSessions(t *testing.T) {
 	took("plan", "plan", "--without", "b")
 	if out := took("rm", "sessions", "rm", "--all", "--yes"); out != fmt.Sprintf("%d removed\n", n) {
 		t.Error(out)
+	}
+}
+
+// meddler runs once, at the first write.
+type meddler struct {
+	io.Writer
+
+	once sync.Once
+	run  func()
+}
+
+func (m *meddler) Write(p []byte) (int, error) {
+	m.once.Do(m.run)
+	return m.Writer.Write(p)
+}
+
+func TestSomebodyElseAddsTheSameSessions(t *testing.T) {
+	var in strings.Builder
+	for i := range 600 { // in two batches
+		fmt.Fprintf(&in, "{\"id\":\"s%03d\",\"kind\":\"log\"}\n", i)
+	}
+	for name, c := range map[string]struct {
+		theirs string
+		code   int
+		says   string
+	}{
+		"just so":   {`{"kind":"log"}`, 0, ""},
+		"otherwise": {`{"kind":"external"}`, 1, "500 of 600 sessions are written for certain; somebody else adds the same ones: repeat the command with --replace"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.deps = func(d *cli.Deps) {
+				d.Stdout = &meddler{Writer: d.Stdout, run: func() { // between the two
+					for i := 500; i < 600; i++ {
+						b.rdb.Set(t.Context(), fmt.Sprintf("session:s%03d", i), c.theirs, 0)
+					}
+				}}
+			}
+			b.fails(c.code, c.says, "sessions", "add", "-f", b.file(in.String()), "-o", "name")
+			if got := b.documents()["s599"]; got != c.theirs || len(b.documents()) != 600 {
+				t.Errorf("%s, %d documents", got, len(b.documents()))
+			}
+		})
 	}
 }

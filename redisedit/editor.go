@@ -23,7 +23,7 @@ const Batch = 500
 var (
 	// ErrMissing says that there is no document.
 	ErrMissing = errors.New("there is no such session")
-	// ErrThere says that there is a document already.
+	// ErrThere says that there is another document already.
 	ErrThere = errors.New("there is such a session already")
 	// ErrBusy says that others write the document all the time.
 	ErrBusy = errors.New("the document changes too fast to be edited")
@@ -43,17 +43,18 @@ func New(client redis.UniversalClient, keys rediskey.Keys, timeout time.Duration
 	return &Editor{client: client, keys: keys, timeout: timeout, replace: redis.NewScript(replaceSource)}
 }
 
-// Put writes up to [Batch] documents. One that is there already is replaced only if
-// over is set; else its error is ErrThere. It returns an error, or nil, for each.
+// Put writes up to [Batch] documents. One that is there already, with other content, is
+// replaced only if over is set; else its error is ErrThere. It returns an error, or nil, for
+// each.
 func (e *Editor) Put(ctx context.Context, docs []session.Document, over bool) []error {
 	ctx, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
 	p := e.client.Pipeline()
 	sets := make([]*redis.StatusCmd, len(docs))
 	for i, d := range docs {
-		args := redis.SetArgs{Mode: "NX"}
-		if over {
-			args.Mode = ""
+		var args redis.SetArgs
+		if !over {
+			args.Mode, args.Get = "NX", true
 		}
 		sets[i] = p.SetArgs(ctx, e.keys.Session(d.ID), d.Raw, args)
 	}
@@ -61,10 +62,11 @@ func (e *Editor) Put(ctx context.Context, docs []session.Document, over bool) []
 	errs := make([]error, len(docs))
 	for i, set := range sets {
 		switch err := set.Err(); {
-		case errors.Is(err, redis.Nil):
-			errs[i] = ErrThere
+		case errors.Is(err, redis.Nil): // nothing was there
 		case err != nil:
 			errs[i] = fmt.Errorf("write the session: %w", err)
+		case !over && set.Val() != string(docs[i].Raw):
+			errs[i] = ErrThere
 		}
 	}
 	return errs

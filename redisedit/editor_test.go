@@ -79,13 +79,15 @@ func are(t *testing.T, got []error, want ...error) {
 func TestPutWritesWhatIsNotThere(t *testing.T) {
 	b := newBench(t, timeout)
 	b.set("session:there", "mine", 0)
-	are(t, b.Put(t.Context(), docs("new", "1", "there", "2", "a b:{c}", "3"), false), nil, redisedit.ErrThere, nil)
+	b.set("session:same", "4", 0)
+	put := docs("new", "1", "there", "2", "a b:{c}", "3", "same", "4")
+	are(t, b.Put(t.Context(), put, false), nil, redisedit.ErrThere, nil, nil)
 	b.has("session:new", "1")
 	b.has("session:there", "mine")
 	b.has("session:a b:{c}", "3")
 	are(t, b.Put(t.Context(), docs("there", "2", "other", "4"), true), nil, nil)
 	b.has("session:there", "2")
-	if n := b.redis.DBSize(t.Context()).Val(); n != 4 {
+	if n := b.redis.DBSize(t.Context()).Val(); n != 5 {
 		t.Errorf("%d keys", n)
 	}
 }
