@@ -75,7 +75,7 @@ func (r sessionDetail) fields() []output.Field {
 		)
 	}
 	if r.Document != nil {
-		fields = append(fields, output.Field{Title: "DOCUMENT", Text: compact(r.Document)})
+		fields = append(fields, output.Field{Title: "DOCUMENT", Text: compact(r.Document), Plain: true})
 	}
 	return fields
 }

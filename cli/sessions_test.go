@@ -3,12 +3,14 @@ package cli_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"leasehold/lease"
 )
@@ -253,5 +255,27 @@ func TestFormatsHoldTheSameFields(t *testing.T) {
 	golden(t, "sessions-ls.yaml", b.ok("sessions", "ls", "-o", "yaml"))
 	if got := b.ok("sessions", "ls", "--state", "api", "-o", "json"); got != "[]\n" {
 		t.Errorf("no sessions are %q", got)
+	}
+}
+
+func TestADocumentIsPrintedSoThatItCanBePasted(t *testing.T) {
+	const doc = `{"url":"http://x/?a&b<c>","labels":{"n":"\"q\" \\u0026 \u202e\u0085\ud83d\ude00\ue000\u0007 é"},"interval":1.50}`
+	b := newBench(t)
+	b.rdb.Set(t.Context(), "session:a", doc, 0)
+	for _, format := range []string{"table", "wide"} {
+		_, line, found := strings.Cut(b.ok("sessions", "get", "a", "-o", format), "DOCUMENT")
+		line, _, _ = strings.Cut(line, "\n")
+		line = strings.TrimSpace(line)
+		if !found || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			t.Errorf("%s: %q", format, line)
+		}
+		if !strings.Contains(line, `?a&b<c>`) || !strings.Contains(line, "1.50") {
+			t.Errorf("%s: %s", format, line)
+		}
+		var got, want any
+		_ = json.Unmarshal([]byte(doc), &want)
+		if err := json.Unmarshal([]byte(line), &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %s (%v)", format, line, err)
+		}
 	}
 }

@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf16"
 
 	"leasehold/cli/output"
 	"leasehold/fleetview"
@@ -65,13 +69,50 @@ func span(ms *int64) int64 {
 	return *ms
 }
 
-// compact is a value as one line of JSON.
+// compact is a value as one line of JSON that is safe to print, and to paste: it is the
+// value still, without the escapes that are for HTML.
 func compact(v any) string {
-	line, err := json.Marshal(v)
+	text, err := json.Marshal(v)
 	if err != nil { // it was JSON
 		return ""
 	}
-	return string(line)
+	if bytes.Contains(text, []byte(`\u00`)) {
+		text = withoutEscapes(text)
+	}
+	return printable(string(bytes.TrimSpace(text)))
+}
+
+func withoutEscapes(text []byte) []byte {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var v any
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	err := d.Decode(&v)
+	if err == nil {
+		err = e.Encode(v)
+	}
+	if err != nil {
+		return text
+	}
+	return out.Bytes()
+}
+
+// printable escapes, as JSON does, what does not print in a text of JSON. All of that is in
+// its strings.
+func printable(text string) string {
+	var out strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) {
+			out.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&out, `\u%04x`, unit)
+		}
+	}
+	return out.String()
 }
 
 // stateColor says what to worry about.

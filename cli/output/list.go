@@ -204,6 +204,8 @@ func One[T any](w io.Writer, o Options, k Kind[T], row T, rest ...Field) error {
 type Field struct {
 	Title, Text string
 	Color       Color
+	// Plain says that the text prints as it is: nothing of it is escaped.
+	Plain bool
 }
 
 // Describe prints a value that is not one of many: as fields for people, else as it is.
@@ -220,7 +222,10 @@ func (d described) MarshalJSON() ([]byte, error) { return json.Marshal(d.any) }
 func writeFields(b *bytes.Buffer, fields []Field, o Options) {
 	g := &grid{}
 	for _, f := range fields {
-		text := rediskey.Display(f.Text)
+		text := f.Text
+		if !f.Plain {
+			text = rediskey.Display(text)
+		}
 		if text == "" {
 			text = "-"
 		}
