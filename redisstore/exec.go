@@ -216,3 +216,14 @@ func wrapper(what string) func(error) error {
 func foreign(key string) error {
 	return fmt.Errorf("%w: %q", lease.ErrForeign, key)
 }
+
+// strange is what the scripts say of a key of another type: which of a session's two it is.
+func (s *Store) strange(session string, code int64) error {
+	if code == strangeState {
+		return foreign(s.keys.State(session))
+	}
+
+	return foreign(s.keys.Lease(session))
+}
+
+const strangeState = -2

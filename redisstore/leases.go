@@ -97,7 +97,7 @@ const outcomeParts = 5
 func (s *Store) readOutcome(o *lease.Outcome, r []any) {
 	flags := integer(r[0])
 	if flags < 0 {
-		o.Err = foreign(s.keys.Lease(o.Session))
+		o.Err = s.strange(o.Session, flags)
 
 		return
 	}
@@ -156,7 +156,7 @@ func (s *Store) readVerdict(id string, reply any) lease.Verdict {
 			return lease.Verdict{}
 		}
 
-		return lease.Verdict{Err: foreign(s.keys.Lease(id))}
+		return lease.Verdict{Err: s.strange(id, r)}
 	default:
 		return lease.Verdict{Err: fmt.Errorf("renew: unexpected reply %T", reply)}
 	}
@@ -204,7 +204,7 @@ func (s *Store) release(ctx context.Context, releases []lease.Release) []error {
 				case integer(list[i-from]) == 0:
 					out[i] = lease.ErrLost
 				case integer(list[i-from]) < 0:
-					out[i] = foreign(s.keys.Lease(releases[i].Session))
+					out[i] = s.strange(releases[i].Session, integer(list[i-from]))
 				}
 			}
 		})

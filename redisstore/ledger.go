@@ -84,8 +84,8 @@ func (s *Store) Ask(ctx context.Context, session string) error {
 	if err := s.lane(ctx, c).do(ctx, c); err != nil {
 		return fmt.Errorf("ask for a run: %w", err)
 	}
-	if c.err == nil && integer(c.reply) < 0 {
-		return fmt.Errorf("ask for a run: %w", foreign(s.keys.Lease(session)))
+	if code := integer(c.reply); c.err == nil && code < 0 {
+		return fmt.Errorf("ask for a run: %w", s.strange(session, code))
 	}
 
 	return nil
@@ -95,7 +95,7 @@ func (s *Store) Ask(ctx context.Context, session string) error {
 func (s *Store) refusal(g lease.Grant, what string, r []any) error {
 	switch code := integer(r[0]); {
 	case code < 0:
-		return fmt.Errorf("%s a poll: %w", what, foreign(s.keys.Lease(g.Session)))
+		return fmt.Errorf("%s a poll: %w", what, s.strange(g.Session, code))
 	case code == 0 && len(r) == 2:
 		holder, _ := r[1].(string)
 

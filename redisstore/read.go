@@ -106,8 +106,8 @@ func (s *Store) readRecord(rec *lease.Record, reply any, fields int) []any {
 		rec.Remaining = remaining(integer(r[2]))
 
 		return r[3:]
-	case 0:
-		rec.Err = foreign(s.keys.Lease(rec.Session))
+	case 1:
+		rec.Err = s.strange(rec.Session, integer(r[0]))
 	default:
 		rec.Err = fmt.Errorf("read: unexpected reply of %d parts", len(r))
 	}

@@ -120,6 +120,33 @@ var _ = Describe("a store", func() {
 		})
 	})
 
+	It("names the key that has another type, the lease or its state", func() {
+		inBubble(redisstore.Options{}, func(g Gomega, s *redisstore.Store, m *redistest.Mini, _ *redistest.Link) {
+			keys := rediskey.Default()
+			for id, odd := range map[string]string{"s0": keys.Lease("s0"), "s1": keys.State("s1")} {
+				_, err := m.Lpush(odd, "x")
+				g.Expect(err).NotTo(HaveOccurred())
+				grant := lease.Grant{Session: id, Holder: "n1", Token: 1}
+				if odd != keys.Lease(id) {
+					g.Expect(m.Set(keys.Lease(id), "n1")).To(Succeed())
+				}
+				_, begun := s.Begin(ctx, grant, slot)
+				for what, err := range map[string]error{
+					"acquire": s.Acquire(ctx, "n2", []lease.Claim{{Session: id, TTL: time.Minute}})[0].Err,
+					"renew":   s.Renew(ctx, leasetest.Renewals(time.Minute, grant))[0].Err,
+					"release": s.Release(ctx, []lease.Release{{Grant: grant}})[0],
+					"begin":   begun,
+					"finish":  s.Finish(ctx, grant, lease.Result{}),
+					"ask":     s.Ask(ctx, id),
+					"inspect": s.Inspect(ctx, []string{id})[0].Err,
+				} {
+					g.Expect(err).To(MatchError(lease.ErrForeign), what)
+					g.Expect(err).To(MatchError(ContainSubstring("%q", odd)), what)
+				}
+			}
+		})
+	})
+
 	It("answers every call within its timeout when the server hangs", func() {
 		inBubble(redisstore.Options{Timeout: time.Second, BatchSize: 10}, func(g Gomega, s *redisstore.Store, _ *redistest.Mini, l *redistest.Link) {
 			grants := make([]lease.Grant, 200) // twenty script calls

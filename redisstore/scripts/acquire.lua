@@ -6,7 +6,8 @@
 --       [3i+2] interval of its polls in ms by the caller's document, or 0; -1 where work
 --       begins with the grant, without begin
 -- Returns for each lease, one after the other: flags, holder, token, remaining ms, wait ms.
---       flags 0 held by holder, -1 a key has a foreign type (nothing touched),
+--       flags 0 held by holder, -1 the lease key has a foreign type, -2 its state has
+--       (nothing touched),
 --       else 1 granted + 2 was ours already + 4 there was no counter + 8 the last poll failed.
 --       remaining is -1 for a lease without expiry; without a holder, how long a poll of
 --       the last one may still be in flight.
@@ -74,8 +75,9 @@ local function acquire(holder, lease, state, ttl, abandoned, wanted)
     holder = pcall('GET', lease)
   end
   local s = pcall('HMGET', state, 'version', 'due', 'retry_at', 'interval', 'failures')
-  if foreign(holder) or foreign(s) then
-    return -1, '', 0, 0, 0
+  local code = strange(holder, s)
+  if code then
+    return code, '', 0, 0, 0
   end
   if not holder and wanted < 0 then
     local left = flight(state)

@@ -2,13 +2,14 @@
 --
 -- KEYS  [1] the lease key  [2] its state hash
 -- ARGV  [1] base TTL of the state in ms
--- Returns 1, or -1 where a key has a foreign type
+-- Returns 1, or -1 where the lease key has a foreign type, -2 where its state has
 --
 -- Invariant: who runs it, and that nothing else runs meanwhile, is still for begin to
 -- say; asking twice before a run is asking once.
 local s = redis.pcall('HMGET', KEYS[2], 'asked')
-if foreign(redis.pcall('GET', KEYS[1])) or foreign(s) then
-  return -1
+local code = strange(redis.pcall('GET', KEYS[1]), s)
+if code then
+  return code
 end
 if not s[1] then
   local time = redis.call('TIME')

@@ -9,7 +9,7 @@
 -- Returns {1, start ms, slot ms (0 for a first poll), failures, sequence}: go ahead
 --       {2, ms to wait}: not due, or another poll is in flight
 --       {0, holder}: not the holder's lease, or an old token
---       {-1}: a key has a foreign type
+--       {-1}: the lease key has a foreign type, {-2}: its state has
 --
 -- Invariant: polls of one session are never in flight together, whatever
 -- happened to the lease key, and a slot is served by one token at most: the next
@@ -28,8 +28,9 @@ end
 local holder = redis.pcall('GET', KEYS[1])
 local s = redis.pcall('HMGET', KEYS[2], 'version', 'due', 'last', 'interval', 'busy', 'busy_until',
   'retry_at', 'failures', 'slot', 'sequence', 'plan', 'asked', 'attempt', 'busy_max')
-if foreign(holder) or foreign(s) then
-  return {-1}
+local code = strange(holder, s)
+if code then
+  return {code}
 end
 local me, token, interval, bound = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 if holder ~= me or s[1] ~= token then

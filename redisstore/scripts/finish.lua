@@ -7,7 +7,7 @@
 --       [9] error  [10] status  [11] duration ms  [12] bytes  [13] started ms
 --       only with a stream: [14] session  [15] the result as an event  [16] most entries of the stream
 -- Returns {1} recorded (now or before), {2, error} recorded but not appended to the stream,
---       {0, holder} refused, {-1} a key has a foreign type
+--       {0, holder} refused, {-1} the lease key has a foreign type, {-2} its state has
 --
 -- Invariant: a result with an old token changes nothing but the poll's own mark
 -- that it is in flight, which a successor need not wait for any more. A repetition
@@ -15,8 +15,9 @@
 -- forgot, in a fail-over that kept the lease and its token, is known again.
 local holder = redis.pcall('GET', KEYS[1])
 local s = redis.pcall('HMGET', KEYS[2], 'version', 'busy', 'interval', 'last')
-if foreign(holder) or foreign(s) then
-  return {-1}
+local code = strange(holder, s)
+if code then
+  return {code}
 end
 local me, token = ARGV[1], ARGV[2]
 local current = s[2] == token and s[4] == ARGV[13]

@@ -3,8 +3,8 @@
 -- KEYS  for each lease i: [2i-1] the lease key, [2i] its state hash
 -- ARGV  for each lease i: [3i-2] holder, [3i-1] token, [3i] '1' to forget the state,
 --       'forced' where not the holder asks
--- Returns for each lease 1 released, 0 not ours (any more), -1 a key has a
---       foreign type.
+-- Returns for each lease 1 released, 0 not ours (any more), -1 the lease key
+--       has a foreign type, -2 its state has.
 --
 -- Invariant: a lease of another holder or of another token is never touched, and
 -- a state is forgotten only where no lease is left. Who is not the holder can't know
@@ -18,8 +18,9 @@ local function release(holder, lease, state, me, token, forget)
     holder = pcall('GET', lease) -- MGET does not tell a foreign type
   end
   local s = pcall('HMGET', state, 'version', 'busy')
-  if foreign(holder) or foreign(s) then
-    return -1
+  local code = strange(holder, s)
+  if code then
+    return code
   end
   local released = 0
   if holder == me and (s[1] == token or not s[1]) then

@@ -5,8 +5,8 @@
 --       for each lease i: [5i-3] holder, [5i-2] token, [5i-1] lease TTL in ms,
 --       [5i] '1' to restart the TTL of the state too, [5i+1] how long its poll in flight
 --       may still last in ms, or 0
--- Returns for each lease 1 renewed, -1 a key has a foreign type, else who has the
---       lease instead ('' when it is missing).
+-- Returns for each lease 1 renewed, -1 the lease key has a foreign type, -2 its state
+--       has, else who has the lease instead ('' when it is missing).
 --
 -- Invariant: only the holder with the current token renews; a lease that is
 -- missing is never made again. A poll in flight is marked in its state, also where the
@@ -53,7 +53,7 @@ local function renew(holder, lease, state, me, token, ttl, refresh, busy)
   end
   local s = pcall('HMGET', state, 'version', 'busy')
   if foreign(s) then
-    return -1
+    return -2
   end
   if holder ~= me or s[1] ~= token then
     return holder

@@ -9,3 +9,8 @@ local function foreign(v)
   end
   error(v.err)
 end
+-- strange says which of the reads of a lease's two keys met one: -1 that of the lease,
+-- -2 that of its state, false neither.
+local function strange(holder, state)
+  return foreign(holder) and -1 or foreign(state) and -2
+end
