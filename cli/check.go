@@ -21,6 +21,9 @@ const (
 	checkPrometheus = "prometheus"
 )
 
+// failingPercent is the share above which the alert LeaseholdSessionsFailing warns.
+const failingPercent = 20
+
 // checking is what check was told.
 type checking struct {
 	format  string
@@ -39,7 +42,9 @@ It is UNKNOWN where nothing can be said of the fleet: Redis does not answer in t
 or the settings or the command line are wrong.
 
 A count is bad from its limit on; a limit of 0 is none. With the limits as they are
-by default the fleet is OK exactly where status finds it healthy and a node is alive.
+by default the fleet is OK exactly where status finds it healthy, a node is alive, and
+no more than 20 % of the sessions that nodes poll fail, as the alert
+LeaseholdSessionsFailing has it; --failing-warn is a count instead.
 Right after a node has died its sessions are leased to nobody for a moment: a
 monitoring system should ask again before it wakes anybody.
 
@@ -59,6 +64,7 @@ collector of the node exporter (write to another file first, and rename it).`,
 	flags.IntVar(&l.Overdue.Warning, "overdue-warn", 1, "warning from so many sessions on that are overdue by more than two intervals")
 	flags.IntVar(&l.Overdue.Critical, "overdue-crit", 0, "critical from so many on")
 	flags.IntVar(&l.Failing.Warning, "failing-warn", 0, "warning from so many sessions on whose last poll failed")
+	flags.Lookup("failing-warn").DefValue = fmt.Sprintf("more than %d %% of those that nodes poll", failingPercent)
 	flags.IntVar(&l.Failing.Critical, "failing-crit", 0, "critical from so many on")
 	flags.IntVar(&l.Invalid.Warning, "invalid-warn", 0, "warning from so many documents on that can't be used")
 	flags.IntVar(&l.Invalid.Critical, "invalid-crit", 0, "critical from so many on")
@@ -71,7 +77,12 @@ collector of the node exporter (write to another file first, and rename it).`,
 		}
 		return nil
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return d.runCheck(cmd, &how) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !cmd.Flags().Changed("failing-warn") {
+			l.FailingPercent = failingPercent
+		}
+		return d.runCheck(cmd, &how)
+	}
 	return cmd
 }
 

@@ -30,11 +30,11 @@ func TestACheckIsWhatTheStatusSays(t *testing.T) {
 	b.check(2)
 	b.check(0, "--min-nodes", "0")
 	first := b.node("a")
-	b.sessions("s1", "s2", "s3")
-	grants := b.lease(first, "s1", "s2", "s3")
+	b.sessions("s1", "s2", "s3", "t1", "t2")
+	grants := b.lease(first, "s1", "s2", "s3", "t1", "t2")
 	b.poll(grants[0], lease.Result{Class: "timeout", Failures: 1, RetryAt: time.Now().Add(time.Second)})
 	b.put("bad", `{`)
-	want := "LEASEHOLD OK - 2 of 4 sessions polled well by 1 nodes | nodes=1;;1:;0 sessions=4;;;0 unleased=0;;0;0 overdue=0;0;;0 failing=1;;;0 invalid=1;;;0 paused=0;;;0 spread=0;;;0\n"
+	want := "LEASEHOLD OK - 4 of 6 sessions polled well by 1 nodes | nodes=1;;1:;0 sessions=6;;;0 unleased=0;;0;0 overdue=0;0;;0 failing=1;1;;0 invalid=1;;;0 paused=0;;;0 spread=0;;;0\n"
 	if got := b.check(0); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -63,6 +63,30 @@ func TestACheckIsWhatTheStatusSays(t *testing.T) {
 	b.check(1)
 	b.check(2, "--overdue-crit", "1")
 	b.check(0, "--overdue-warn", "2")
+}
+
+// As the alert LeaseholdSessionsFailing has it.
+func TestACheckWarnsWhereMoreThanAFifthFails(t *testing.T) {
+	b := newBench(t)
+	ids := []string{"s1", "s2", "s3", "s4", "s5"}
+	b.sessions(ids...)
+	grants := b.lease(b.node("a"), ids...)
+	failing := lease.Result{Class: "timeout", Failures: 1, RetryAt: time.Now().Add(time.Minute)}
+	b.poll(grants[0], failing)
+	for _, id := range []string{"p1", "p2", "p3", "p4", "p5", "p6"} { // they are no excuse
+		b.put(id, `{"kind":"log","paused":true}`)
+	}
+	b.check(0)
+	b.poll(grants[1], failing)
+	if got := b.check(1); !strings.HasPrefix(got, "LEASEHOLD WARNING - 2 of 5 sessions failing | ") || !strings.Contains(got, " failing=2;1;;0 ") {
+		t.Errorf("%q", got)
+	}
+	b.check(0, "--failing-warn", "3")
+	b.check(0, "--failing-warn", "0")
+	b.check(2, "--failing-crit", "2")
+	if got := b.check(1, "--failing-warn", "2"); !strings.Contains(got, "WARNING - 2 sessions failing |") {
+		t.Errorf("%q", got)
+	}
 }
 
 func TestACheckForMachines(t *testing.T) {

@@ -29,6 +29,8 @@ type statusView struct {
 type countView struct {
 	Healthy  bool     `json:"healthy"`
 	Problems []string `json:"problems"`
+	// Notes change nothing about Healthy.
+	Notes []string `json:"notes"`
 
 	Members  int                     `json:"members"`
 	Sessions int                     `json:"sessions"`
@@ -128,7 +130,7 @@ func (f *fleet) refused(ctx context.Context) *uint64 {
 
 func newCountView(sum *fleetview.Summary) countView {
 	v := countView{
-		Problems: append([]string{}, sum.Problems()...), Members: sum.Members, Sessions: sum.Sessions,
+		Problems: append([]string{}, sum.Problems()...), Notes: append([]string{}, sum.Notes()...), Members: sum.Members, Sessions: sum.Sessions,
 		States: make(map[fleetview.State]int), Late: sum.Late, LateMS: sum.Latest.Milliseconds(),
 		Least: sum.Least, Most: sum.Most, Spread: sum.Spread(), WorstSession: sum.Weakest,
 	}
@@ -228,6 +230,9 @@ func (v statusView) fields() []output.Field {
 	)
 	for _, p := range v.Problems {
 		fields = append(fields, output.Field{Title: "PROBLEM", Text: p, Color: output.Bad})
+	}
+	for _, n := range v.Notes {
+		fields = append(fields, output.Field{Title: "NOTE", Text: n, Color: output.Warning})
 	}
 	return fields
 }

@@ -12,6 +12,7 @@ import (
 type statusReply struct {
 	Healthy  bool           `json:"healthy"`
 	Problems []string       `json:"problems"`
+	Notes    []string       `json:"notes"`
 	Members  int            `json:"members"`
 	Sessions int            `json:"sessions"`
 	States   map[string]int `json:"states"`
@@ -166,6 +167,32 @@ func TestWhatMakesAFleetUnhealthy(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// A fleet that does its work may have targets that do not.
+func TestWhatFailsIsNotedWithTheCommandThatListsIt(t *testing.T) {
+	b := newBench(t)
+	first := b.node("a")
+	b.sessions("s1", "s2", "s3")
+	grants := b.lease(first, "s1", "s2", "s3")
+	if got := b.ok("status"); strings.Contains(got, "NOTE") {
+		t.Errorf("all is well: %s", got)
+	}
+	b.put("bad", `{`)
+	for _, g := range grants[:2] {
+		b.poll(g, lease.Result{Class: "timeout", Failures: 1, RetryAt: time.Now().Add(time.Minute)})
+	}
+	for _, want := range []string{
+		"NOTE      2 of 4 sessions fail: leasehold sessions ls --state failing -o wide\n",
+		"NOTE      1 of 4 documents can't be used: leasehold sessions ls --state invalid -o wide\n",
+	} {
+		if got := b.ok("status"); !strings.Contains(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if v, _ := b.status(); !v.Healthy || len(v.Notes) != 2 || !strings.HasPrefix(v.Notes[0], "2 of 4 sessions fail: ") {
+		t.Errorf("%+v", v)
 	}
 }
 

@@ -34,6 +34,9 @@ type Limits struct {
 	// Unleased counts the sessions of which nobody polls any: those that nobody has
 	// leased, and those that are leased by a node that is gone.
 	Unleased, Overdue, Failing, Invalid Limit
+	// FailingPercent warns where more than so many of a hundred sessions that nodes poll
+	// fail, whatever Failing.Warning is; 0: that counts.
+	FailingPercent int
 }
 
 // Check says what is wrong with the limits, by the flags that set them.
@@ -65,6 +68,8 @@ type Count struct {
 	Value int
 	Limit
 
+	// Of is of how many its warning is a share; 0: of none.
+	Of int
 	// Least says that the limits are the least that is well, and not the first that is
 	// bad.
 	Least bool
@@ -79,12 +84,17 @@ type Verdict struct {
 
 // Judge judges a fleet.
 func (l Limits) Judge(s *Summary) Verdict {
+	failing := Count{Name: "failing", Value: s.States[Failing], Limit: l.Failing}
+	if l.FailingPercent > 0 {
+		failing.Of = s.States[OK] + s.States[Failing]
+		failing.Warning = failing.Of*l.FailingPercent/100 + 1 // the first count above it
+	}
 	v := Verdict{Counts: []Count{
 		{Name: "nodes", Value: s.Members, Limit: Limit{Critical: l.MinNodes}, Least: true},
 		{Name: "sessions", Value: s.Sessions},
 		{Name: "unleased", Value: s.States[Unleased] + s.States[Orphaned], Limit: l.Unleased},
 		{Name: "overdue", Value: s.Late, Limit: l.Overdue},
-		{Name: "failing", Value: s.States[Failing], Limit: l.Failing},
+		failing,
 		{Name: "invalid", Value: s.States[Invalid], Limit: l.Invalid},
 		{Name: "paused", Value: s.States[Paused]},
 		{Name: "spread", Value: s.Spread()},
@@ -122,6 +132,9 @@ func (c Count) level() Level {
 func (c Count) reason() string {
 	if c.Least {
 		return fmt.Sprintf("%d %s, fewer than %d", c.Value, c.Name, c.Critical)
+	}
+	if c.Of > 0 {
+		return fmt.Sprintf("%d of %d sessions %s", c.Value, c.Of, c.Name)
 	}
 	return fmt.Sprintf("%d sessions %s", c.Value, c.Name)
 }

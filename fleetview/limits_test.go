@@ -25,6 +25,23 @@ func TestLimitsAreCountsFromWhichOnItIsBad(t *testing.T) {
 		{"a warning", fleetview.Limits{Failing: one}, map[fleetview.State]int{fleetview.Failing: 2}, 0, fleetview.LevelWarning, []string{"2 sessions failing"}},
 		{"critical", fleetview.Limits{Failing: one}, map[fleetview.State]int{fleetview.Failing: 3}, 0, fleetview.LevelCritical, []string{"3 sessions failing"}},
 		{
+			"a fifth",
+			fleetview.Limits{FailingPercent: 20},
+			map[fleetview.State]int{fleetview.Failing: 2, fleetview.OK: 8, fleetview.Paused: 1},
+			0,
+			fleetview.LevelOK,
+			nil,
+		},
+		{
+			"more than a fifth of those that nodes poll",
+			fleetview.Limits{FailingPercent: 20},
+			map[fleetview.State]int{fleetview.Failing: 2, fleetview.OK: 7, fleetview.Paused: 9},
+			0,
+			fleetview.LevelWarning,
+			[]string{"2 of 9 sessions failing"},
+		},
+		{"a fifth of nothing", fleetview.Limits{FailingPercent: 20}, map[fleetview.State]int{fleetview.Invalid: 3}, 0, fleetview.LevelOK, nil},
+		{
 			"orphans are leased by nobody",
 			fleetview.Limits{Unleased: one},
 			map[fleetview.State]int{fleetview.Unleased: 1, fleetview.Orphaned: 2},

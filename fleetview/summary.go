@@ -108,6 +108,22 @@ func (s *Summary) Problems() []string {
 	return all
 }
 
+// Notes says what is not well with single sessions, of a fleet that may do its work.
+func (s *Summary) Notes() []string {
+	var all []string
+	if n := s.States[Failing]; n > 0 {
+		verb := "fail"
+		if n == 1 {
+			verb = "fails"
+		}
+		all = append(all, fmt.Sprintf("%d of %d sessions %s: leasehold sessions ls --state failing -o wide", n, s.Sessions, verb))
+	}
+	if n := s.States[Invalid]; n > 0 {
+		all = append(all, fmt.Sprintf("%d of %d documents can't be used: leasehold sessions ls --state invalid -o wide", n, s.Sessions))
+	}
+	return all
+}
+
 func isOrAre(n int) string {
 	if n == 1 {
 		return "is"
