@@ -89,9 +89,10 @@ func TestADrainWaitsForWhatOthersCanTake(t *testing.T) {
 	if got := <-done; got.code != 0 || got.stdout != first+" drained\n" {
 		t.Errorf("%+v", got)
 	}
-	// With the other one full, or drained too, the rest stays where it is.
-	got = b.run("nodes", "drain", "b", "--timeout", "1m")
-	if got.code != 0 || got.stdout != second+" drained\n" || !strings.Contains(got.stderr, second+" keeps 3 sessions: no other node takes them") {
+	// With the other one full, or drained too, the rest stays where it is: who would
+	// stop the node next must not go on.
+	got = b.run("nodes", "drain", "b", "a", "--timeout", "1m")
+	if got.code != 1 || got.stdout != first+" drained\n" || !strings.Contains(got.stderr, second+" is not drained: it is cordoned, and keeps 3 sessions that no other node takes") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -32,8 +32,8 @@ func (d Deps) drainNodes() *cobra.Command {
 		Long: `Have nodes give up what others can take, and take nothing more. Sessions leave one
 by one, each after its poll, and only where another node has room: nothing stands
 still. The command waits until none is left that another can take, and says how many
-there are. What nobody else takes, a node keeps; that is told. Exit 1 when the
-timeout passes first: the nodes stay drained, and go on giving up sessions.
+there are. Exit 1 when a node keeps what nobody else takes, or when the timeout passes
+first: the nodes stay drained, and go on giving up what others come to take.
 
 To stop a node it need not be drained: at its end it gives everything back.
 ` + cordonLong,
@@ -73,7 +73,7 @@ func (f *fleet) awaitDrain(ctx context.Context, ids []string, timeout time.Durat
 			return err
 		}
 		if !left.any() {
-			return f.drained(left)
+			return f.ended(left)
 		}
 		if now := left.String(); now != told {
 			say(f.Stderr, "%s", now)
@@ -152,15 +152,21 @@ func (f *fleet) leftovers(ctx context.Context, ids []string) (leftovers, error) 
 	return all, nil
 }
 
-// drained says that the nodes are.
-func (f *fleet) drained(all leftovers) error {
+// ended says which nodes are drained. One that keeps sessions is not: whoever goes on to
+// stop it would have them stand still.
+func (f *fleet) ended(all leftovers) error {
+	var kept []string
 	for _, l := range all {
 		if l.staying > 0 {
-			say(f.Stderr, "%s keeps %d sessions: no other node takes them", rediskey.Display(l.id), l.staying)
+			kept = append(kept, fmt.Sprintf("%s is not drained: it is cordoned, and keeps %d sessions that no other node takes", rediskey.Display(l.id), l.staying))
+			continue
 		}
 		if _, err := fmt.Fprintf(f.Stdout, "%s drained\n", rediskey.Display(l.id)); err != nil {
 			return err
 		}
+	}
+	if len(kept) > 0 {
+		return errors.New(strings.Join(kept, "; "))
 	}
 	return nil
 }
