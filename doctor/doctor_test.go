@@ -160,6 +160,37 @@ func TestWhatIsWrongIsNamedWithItsFix(t *testing.T) {
 	}
 }
 
+// Others may need flags that nodes don't. A shell would make nothing of $e.
+func TestTheFixForEventsCanBePastedAndKeepsTheFlagsOfOthers(t *testing.T) {
+	b := newBench(t)
+	b.do("ACL", "SETUSER", "default", ">s3cret")
+	b.do("CONFIG", "SET", "notify-keyspace-events", "lKEgx")
+	r := look(t, strings.Replace(b.url, "redis://", "redis://default:s3cret@", 1))
+	had := b.admin.ConfigGet(t.Context(), "notify-keyspace-events").Val()["notify-keyspace-events"]
+	addr := strings.TrimSuffix(strings.TrimPrefix(b.url, "redis://"), "/0")
+	want := "redis-cli -u redis://" + addr + " CONFIG SET notify-keyspace-events '" + had + "$e'"
+	var got []string
+	for _, f := range bad(r) {
+		command, _, _ := strings.Cut(f.Fix, "\n")
+		got = append(got, command)
+	}
+	if !slices.Equal(got, []string{want}) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if !strings.Contains(had, "l") {
+		t.Errorf("the server has %q", had)
+	}
+
+	b.do("CONFIG", "SET", "notify-keyspace-events", "lKg$e") // nothing tells of a key that ran out
+	for _, f := range bad(look(t, strings.Replace(b.url, "redis://", "redis://default:s3cret@", 1))) {
+		_, flags, found := strings.Cut(f.Fix, "notify-keyspace-events '")
+		flags, _, _ = strings.Cut(flags, "'\n")
+		if !found || strings.Trim("lKg$eEx", flags) != "" || strings.Trim(flags, "lKg$eEx") != "" || strings.Contains(f.Fix, "s3cret") {
+			t.Errorf("%s: %q", f.Check, f.Fix)
+		}
+	}
+}
+
 func words(line string) []any {
 	var all []any
 	for w := range strings.FieldsSeq(line) {

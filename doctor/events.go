@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,7 +23,7 @@ func flags(ctx context.Context, p *patient) []Finding {
 	if missing == "" {
 		return []Finding{fine("notify-keyspace-events %s", have)}
 	}
-	return []Finding{warning(fmt.Sprintf("CONFIG SET notify-keyspace-events %s, and in redis.conf: a restart forgets it", have+missing),
+	return []Finding{warning(p.setFlags(have),
 		"notify-keyspace-events is %q and lacks %s; nodes that may set it do so", have, missing)}
 }
 
@@ -59,13 +58,22 @@ func expiry(ctx context.Context, p *patient) []Finding {
 	for {
 		message, err := sub.ReceiveTimeout(ctx, patience-time.Since(set))
 		if err != nil {
-			return []Finding{warning("CONFIG SET notify-keyspace-events "+redisevents.NeededFlags+", and in redis.conf",
+			return []Finding{warning(p.expiryFix(ctx),
 				"no event told of a key that ran out: nodes notice changes by the scan only, every %s", p.cfg.ReconcileInterval)}
 		}
 		if m, ok := message.(*redis.Message); ok && m.Payload == key {
 			return []Finding{fine("an event told of a key that ran out after %s", (time.Since(set) - lifetime).Round(100*time.Microsecond))}
 		}
 	}
+}
+
+// expiryFix keeps the flags that are there, as far as the server tells them.
+func (p *patient) expiryFix(ctx context.Context) string {
+	have, err := p.setting(ctx, "notify-keyspace-events")
+	if err != nil {
+		return "add what is missing of " + redisevents.NeededFlags + " to notify-keyspace-events where the service has its settings"
+	}
+	return p.setFlags(have)
 }
 
 // lookAt has Redis find out, as nodes do, that the key has run out.
