@@ -40,6 +40,8 @@ func (f *fleet) editor() *redisedit.Editor {
 type addition struct {
 	file            string
 	replace, dryRun bool
+	// strict refuses fields that mean nothing.
+	strict bool
 }
 
 func (d Deps) addSessions() *cobra.Command {
@@ -50,7 +52,8 @@ func (d Deps) addSessions() *cobra.Command {
 		Long: `Add sessions. Without an ID, the input holds any number of JSON objects: one list,
 or one after the other, such as JSON lines. Each has the ID, as session_id or else
 as id, and the fields of its document; all fields but that are stored byte for byte,
-also those that mean nothing to nodes. With an ID, the input is that session's
+also those that mean nothing to nodes, which may be your own, or a slip: each such
+name is told once, on standard error. With an ID, the input is that session's
 document, stored as it is.
 
 All of the input is checked before anything is written; where any of it is of no use
@@ -67,12 +70,13 @@ written, and the error says how many.`,
 	flags.StringVarP(&a.file, "file", "f", "", "file to read; - is standard input")
 	flags.BoolVar(&a.replace, "replace", false, "replace sessions that are there already")
 	flags.BoolVar(&a.dryRun, "dry-run", false, "check all, and write nothing")
+	flags.BoolVar(&a.strict, "strict", false, "take fields that mean nothing to nodes for faults")
 	_ = cmd.MarkFlagRequired("file") // it fails for unknown flags only
 	return cmd
 }
 
 func (f *fleet) addSessions(ctx context.Context, a addition, args []string) error {
-	entries, err := f.input(a.file, args)
+	entries, err := f.input(a, args)
 	if err != nil {
 		return usage(err)
 	}
@@ -109,8 +113,8 @@ func (f *fleet) addSessions(ctx context.Context, a addition, args []string) erro
 }
 
 // input reads and checks the sessions of a file.
-func (f *fleet) input(file string, args []string) ([]entry, error) {
-	text, err := f.readFile(file)
+func (f *fleet) input(a addition, args []string) ([]entry, error) {
+	text, err := f.readFile(a.file)
 	if err != nil {
 		return nil, err
 	}
@@ -122,10 +126,14 @@ func (f *fleet) input(file string, args []string) ([]entry, error) {
 		return err
 	}
 	if len(args) == 1 {
-		d := session.Document{ID: args[0], Raw: text}
-		return []entry{{Document: d, line: 1}}, judge(d)
+		return f.single(a, session.Document{ID: args[0], Raw: text}, judge)
 	}
-	entries, bad := documents(text, judge)
+	entries, odd, bad := documents(text, judge)
+	if a.strict {
+		bad = append(bad, odd.faults()...)
+	} else {
+		odd.warn(f)
+	}
 	switch {
 	case len(bad) > 0:
 		slices.SortStableFunc(bad, func(a, b fault) int { return a.line - b.line })
@@ -134,6 +142,17 @@ func (f *fleet) input(file string, args []string) ([]entry, error) {
 		return nil, errors.New("the input has no sessions")
 	}
 	return entries, nil
+}
+
+// single checks an input that is one document.
+func (f *fleet) single(a addition, d session.Document, judge func(session.Document) error) ([]entry, error) {
+	var odd strays
+	odd.add(1, ignored(d.Raw))
+	if bad := odd.faults(); a.strict && len(bad) > 0 {
+		return nil, bad
+	}
+	odd.warn(f)
+	return []entry{{Document: d, line: 1}}, judge(d)
 }
 
 func (f *fleet) readFile(name string) ([]byte, error) {

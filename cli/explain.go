@@ -23,6 +23,8 @@ type sessionDetail struct {
 	// PreferredID is who should have it by the plan; null: no node.
 	PreferredID     *string `json:"preferred_holder_id"`
 	PreferredReason string  `json:"preferred_reason"`
+	// Ignored are the fields of the document that mean nothing to nodes.
+	Ignored []string `json:"ignored_fields,omitempty"`
 }
 
 func (d Deps) getSession() *cobra.Command {
@@ -30,7 +32,8 @@ func (d Deps) getSession() *cobra.Command {
 		Use:   "get ID",
 		Short: "Show a session: its lease, its polls, its document without secrets",
 		Long: `Show all that is known of a session: who has it and who should, its lease, its
-polls, and its document without secrets and without fields that nobody here knows.`,
+polls, and its document without secrets. Of fields that mean nothing to nodes it shows
+the names.`,
 		Args: cobra.ExactArgs(1),
 	}, func(ctx context.Context, f *fleet, args []string) error { return f.getSession(ctx, args) })
 }
@@ -42,6 +45,7 @@ func (f *fleet) getSession(ctx context.Context, args []string) error {
 	}
 	row := sessionDetail{
 		sessionRow: newSessionRow(got.session, got.nodes, got.now), PreferredReason: got.Reason,
+		Ignored: ignored(got.session.Raw),
 	}
 	if got.Preferred != "" {
 		row.PreferredID = &got.Preferred
@@ -74,10 +78,19 @@ func (r sessionDetail) fields() []output.Field {
 			output.Field{Title: "LAST ERROR", Text: last.Error},
 		)
 	}
+	fields = append(fields, ignoredField(r.Ignored)...)
 	if r.Document != nil {
 		fields = append(fields, output.Field{Title: "DOCUMENT", Text: compact(r.Document), Plain: true})
 	}
 	return fields
+}
+
+// ignoredField is shown where there are such fields.
+func ignoredField(names []string) []output.Field {
+	if len(names) == 0 {
+		return nil
+	}
+	return []output.Field{{Title: "IGNORED", Text: strings.Join(names, ", "), Color: output.Warning}}
 }
 
 // explained is a session and what the plan says of it.
@@ -163,6 +176,8 @@ type explanation struct {
 	PreferredReason string          `json:"preferred_reason"`
 	Obstacles       []string        `json:"obstacles"`
 	Ranking         []rankedNode    `json:"ranking"`
+	// Ignored are the fields of the document that mean nothing to nodes.
+	Ignored []string `json:"ignored_fields,omitempty"`
 }
 
 type rankedNode struct {
@@ -198,6 +213,7 @@ func (f *fleet) explain(ctx context.Context, args []string) error {
 	e := explanation{
 		SessionID: got.session.ID, State: got.nodes.State(got.session), HolderID: got.session.View().HolderID,
 		PreferredReason: got.Reason, Obstacles: append([]string{}, got.Obstacles...), Ranking: []rankedNode{},
+		Ignored: ignored(got.session.Raw),
 	}
 	if got.Preferred != "" {
 		e.PreferredID = &got.Preferred
@@ -222,6 +238,7 @@ func (e explanation) fields() []output.Field {
 	for _, o := range e.Obstacles {
 		fields = append(fields, output.Field{Title: "IN THE WAY", Text: o, Color: output.Warning})
 	}
+	fields = append(fields, ignoredField(e.Ignored)...)
 	for _, n := range e.Ranking {
 		notes := []string{fmt.Sprintf("%s: %d of %d sessions, weight %s", n.InstanceID, n.Leases, n.Share, n.Weight)}
 		if n.Holds {

@@ -148,11 +148,14 @@ type found struct {
 	line int
 	doc  session.Document
 	err  error
+	// ignored are its fields that mean nothing.
+	ignored []string
 }
 
-// documents reads the sessions of an input: objects with an ID. It returns all faults.
+// documents reads the sessions of an input: objects with an ID. It returns all faults,
+// and the fields that mean nothing.
 // Values are judged by several goroutines at once.
-func documents(text []byte, judge func(session.Document) error) ([]entry, faults) {
+func documents(text []byte, judge func(session.Document) error) ([]entry, strays, faults) {
 	s := &scanner{text: text, line: 1}
 	var values []found
 	s.values(func(raw []byte, line int) {
@@ -165,16 +168,18 @@ func documents(text []byte, judge func(session.Document) error) ([]entry, faults
 			for i := range some {
 				v := &some[i]
 				if v.doc, v.err = document(v.raw); v.err == nil {
-					v.err = judge(v.doc)
+					v.err, v.ignored = judge(v.doc), ignored(v.doc.Raw)
 				}
 			}
 		})
 	}
 	judges.Wait()
 	var all []entry
+	var odd strays
 	seen := make(map[string]int, len(values))
 	for _, v := range values {
 		err := v.err
+		odd.add(v.line, v.ignored)
 		if first, twice := seen[v.doc.ID]; twice && err == nil {
 			err = fmt.Errorf("session %s is on line %d already", rediskey.Display(v.doc.ID), first)
 		}
@@ -185,7 +190,7 @@ func documents(text []byte, judge func(session.Document) error) ([]entry, faults
 		seen[v.doc.ID] = v.line
 		all = append(all, entry{Document: v.doc, line: v.line})
 	}
-	return all, s.bad
+	return all, odd, s.bad
 }
 
 // document takes the ID out of an object: session_id, or else id. What is left is the

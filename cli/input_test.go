@@ -31,7 +31,7 @@ func FuzzDocuments(f *testing.F) {
 		return nil
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		all, bad := documents(bytes.Clone(text), judge)
+		all, _, bad := documents(bytes.Clone(text), judge)
 		lines := bytes.Count(text, []byte("\n")) + 1
 		seen := make(map[string]bool)
 		for _, e := range all {

@@ -11,13 +11,17 @@ import (
 // shown, since nobody knows whether it is a secret.
 func unknown(vars []Var, env map[string]string) Faults {
 	var all Faults
+	names := make([]string, len(vars))
+	for i, v := range vars {
+		names[i] = v.Name
+	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if !strings.HasPrefix(name, prefix) || injected(name) ||
-			slices.ContainsFunc(vars, func(v Var) bool { return v.Name == name }) {
+			slices.Contains(names, name) {
 			continue
 		}
 		rule := "is no setting"
-		if best := nearest(name, vars); best != "" {
+		if best := Nearest(name, names, len(prefix)); best != "" {
 			rule += "; did you mean " + best + "?"
 		}
 		all = append(all, Fault{Name: clip(name), Source: Env, Rule: rule})
@@ -32,16 +36,17 @@ func injected(name string) bool {
 		strings.HasPrefix(name, "LEASEHOLD_PORT_") || strings.HasPrefix(name, "LEASEHOLD_SERVICE_")
 }
 
-// nearest returns the setting whose name is fewest edits away; empty where even
-// that is far. Of equals, the first in the table.
-func nearest(name string, vars []Var) string {
-	if len(name) > 64 {
+// Nearest returns the one of the names that is fewest edits away from a slip; empty
+// where even that is far. So many bytes at the beginning say nothing, since all have
+// them. Of equals, the first.
+func Nearest(slip string, names []string, common int) string {
+	if len(slip) > 64 {
 		return ""
 	}
-	best, least := "", 1+(len(name)-len(prefix))/3
-	for _, v := range vars {
-		if d := distance(name, v.Name); d < least {
-			best, least = v.Name, d
+	best, least := "", 1+(len(slip)-common)/3
+	for _, name := range names {
+		if d := distance(slip, name); d < least {
+			best, least = name, d
 		}
 	}
 	return best
