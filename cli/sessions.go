@@ -75,9 +75,17 @@ func sessionKind() output.Kind[sessionRow] {
 				Compare: comparing(func(r sessionRow) int { return r.Failures }),
 			},
 			{Title: "LAST", Text: func(r sessionRow) string { return lastRun(r.LastRun) }},
-			{Title: "PROBLEM", Text: func(r sessionRow) string { return r.Problem }, Wide: true},
+			{Title: "PROBLEM", Text: sessionRow.problem, Wide: true},
 		},
 	}
+}
+
+// problem is why nobody can use the session, or why its polls fail.
+func (r sessionRow) problem() string {
+	if r.Problem == "" && r.State == fleetview.Failing {
+		return r.LastRun.Failure()
+	}
+	return r.Problem
 }
 
 func late(ms int64) string {

@@ -109,7 +109,7 @@ func obstacles(s Session, nodes Nodes, preferred string, now time.Time) []string
 			all = append(all, in.Holder+" has its lease, and gives it up when its poll has ended and the fleet has stood still for a moment")
 		}
 		if state == Failing {
-			all = append(all, fmt.Sprintf("its polls fail: %d in a row", in.Failures))
+			all = append(all, failures(s.View()))
 		}
 	}
 	if in.Holder != "" && in.Err == nil && in.Remaining == lease.NoExpiry {
@@ -119,6 +119,18 @@ func obstacles(s Session, nodes Nodes, preferred string, now time.Time) []string
 		all = append(all, "it is overdue by "+late.Round(time.Second).String())
 	}
 	return all
+}
+
+// failures says how often, and why, the last polls failed.
+func failures(v View) string {
+	said := "its last poll failed"
+	if v.Failures > 1 {
+		said = fmt.Sprintf("its last %d polls failed", v.Failures)
+	}
+	if why := v.LastRun.Failure(); why != "" {
+		said += ": " + why
+	}
+	return said
 }
 
 func unleased(nodes Nodes, preferred string) string {

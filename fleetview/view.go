@@ -60,6 +60,18 @@ type Run struct {
 	Bytes      int64  `json:"bytes"`
 }
 
+// Failure is the class and the error of a poll that failed; empty: it did not.
+func (r *Run) Failure() string {
+	switch {
+	case r == nil || r.OK:
+		return ""
+	case r.Error == "":
+		return r.Class
+	}
+
+	return r.Class + ": " + r.Error
+}
+
 // Rules say which documents can be used, as for the nodes.
 type Rules struct {
 	Defaults session.Defaults
