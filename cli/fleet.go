@@ -14,6 +14,7 @@ import (
 	"leasehold/cli/output"
 	"leasehold/config"
 	"leasehold/fleetview"
+	"leasehold/rediskey"
 	"leasehold/redisstore"
 )
 
@@ -160,9 +161,18 @@ func (f *fleet) one(ctx context.Context, id string) (fleetview.Session, error) {
 	case err != nil:
 		return fleetview.Session{}, err
 	case len(found) == 0:
-		return fleetview.Session{}, fmt.Errorf("no session %q: there is no document %q", id, f.cfg.Keys.Session(id))
+		return fleetview.Session{}, f.missing(ctx, id)
 	}
 	return found[0], nil
+}
+
+// missing says that there is no document, and who has the lease all the same.
+func (f *fleet) missing(ctx context.Context, id string) error {
+	said := fmt.Sprintf("no session %q: there is no document %q", id, f.cfg.Keys.Session(id))
+	if in, _, err := f.inspect(ctx, id); err == nil {
+		said += fmt.Sprintf("; %s has its lease: leasehold leases get %s", rediskey.Display(in.Holder), quoted(id))
+	}
+	return errors.New(said)
 }
 
 var errInterrupted = errors.New("interrupted")
