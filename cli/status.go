@@ -33,6 +33,7 @@ type countView struct {
 	Notes []string `json:"notes"`
 
 	Members  int                     `json:"members"`
+	Cordoned int                     `json:"cordoned_members"`
 	Sessions int                     `json:"sessions"`
 	States   map[fleetview.State]int `json:"states"`
 	Late     int                     `json:"late"`
@@ -130,7 +131,7 @@ func (f *fleet) refused(ctx context.Context) *uint64 {
 
 func newCountView(sum *fleetview.Summary) countView {
 	v := countView{
-		Problems: append([]string{}, sum.Problems()...), Notes: append([]string{}, sum.Notes()...), Members: sum.Members, Sessions: sum.Sessions,
+		Problems: append([]string{}, sum.Problems()...), Notes: append([]string{}, sum.Notes()...), Members: sum.Members, Cordoned: sum.Cordoned, Sessions: sum.Sessions,
 		States: make(map[fleetview.State]int), Late: sum.Late, LateMS: sum.Latest.Milliseconds(),
 		Least: sum.Least, Most: sum.Most, Spread: sum.Spread(), WorstSession: sum.Weakest,
 	}
@@ -222,7 +223,7 @@ func (v statusView) fields() []output.Field {
 		fields,
 		output.Field{Title: "WORKERS", Text: fmt.Sprintf("%d leased, %d free", v.States[fleetview.API], v.States[fleetview.External])},
 		output.Field{Title: "LATE", Text: late, Color: bad(v.Late > 0, output.Plain)},
-		output.Field{Title: "SPREAD", Text: fmt.Sprintf("%d (from %d to %d leases a node)", v.Spread, v.Least, v.Most)},
+		output.Field{Title: "SPREAD", Text: v.spread()},
 		output.Field{Title: "LEASES", Text: worst},
 		output.Field{Title: "REFUSED", Text: refused},
 		output.Field{Title: "REDIS", Text: strings.TrimSpace(v.Redis.Version+" "+v.Redis.Mode) + " at " + v.Redis.URL},
@@ -235,6 +236,14 @@ func (v statusView) fields() []output.Field {
 		fields = append(fields, output.Field{Title: "NOTE", Text: n, Color: output.Warning})
 	}
 	return fields
+}
+
+// spread is empty where no node takes any: what those have says nothing.
+func (v statusView) spread() string {
+	if v.Cordoned == v.Members {
+		return ""
+	}
+	return fmt.Sprintf("%d (from %d to %d leases a node)", v.Spread, v.Least, v.Most)
 }
 
 // bad is the color of what is bad, else the other one.

@@ -170,6 +170,50 @@ func TestWhatMakesAFleetUnhealthy(t *testing.T) {
 	}
 }
 
+func TestAFleetOfCordonedNodesHasNoSpread(t *testing.T) {
+	b := newBench(t)
+	first, second := b.node("a"), b.node("b")
+	b.sessions("s1", "s2")
+	b.lease(first, "s1", "s2")
+	b.ok("nodes", "cordon", "a", "b")
+	got := b.ok("status")
+	if !strings.Contains(got, "SPREAD    -\n") || strings.Contains(got, "cordoned") {
+		t.Errorf("nothing is free: %s", got)
+	}
+	b.sessions("s3")
+	uncordon := "all 2 nodes are cordoned: leasehold nodes uncordon " + first + " " + second
+	if v, code := b.status(); code != 1 || len(v.Problems) != 2 || v.Problems[0] != uncordon {
+		t.Errorf("exit %d, %+v", code, v)
+	}
+	b.ok("nodes", "uncordon", "b")
+	got = b.run("status").stdout
+	if !strings.Contains(got, "SPREAD    0 (from 0 to 0 leases a node)\n") || strings.Contains(got, "cordoned") {
+		t.Errorf("one takes some: %s", got)
+	}
+}
+
+// Each problem of single sessions comes with the command that lists them.
+func TestTheCommandOfAProblemListsItsSessions(t *testing.T) {
+	b := newBench(t)
+	b.sessions("ok", "unleased", "orphaned", "invalid", "late")
+	b.lease(b.node("a"), "ok", "late")
+	b.lease("gone-1764288000123456789-0000000b", "orphaned")
+	b.rdb.LPush(t.Context(), b.keys.Lease("invalid"), "x")
+	b.rdb.HSet(t.Context(), b.keys.State("late"), "due", time.Now().Add(-time.Minute).UnixMilli())
+	v, _ := b.status()
+	var listed []string
+	for _, p := range v.Problems {
+		_, command, found := strings.Cut(p, ": leasehold ")
+		if !found {
+			t.Fatal(p)
+		}
+		listed = append(listed, strings.Fields(b.ok(append(strings.Fields(command), "-o", "name")...))...)
+	}
+	if got := strings.Join(listed, " "); got != "unleased orphaned invalid late" {
+		t.Errorf("%s; %q", got, v.Problems)
+	}
+}
+
 // A fleet that does its work may have targets that do not.
 func TestWhatFailsIsNotedWithTheCommandThatListsIt(t *testing.T) {
 	b := newBench(t)

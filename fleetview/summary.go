@@ -3,6 +3,7 @@ package fleetview
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"leasehold/lease"
@@ -14,6 +15,8 @@ type Summary struct {
 	// Members is how many nodes are alive, Sessions how many documents there are.
 	Members  int
 	Sessions int
+	// Cordoned is how many of the members take no more sessions.
+	Cordoned int
 	States   map[State]int
 	// Barred is how many of the invalid ones are to be polled: see [Session.Barred].
 	Barred int
@@ -41,8 +44,11 @@ func NewSummary(nodes Nodes, now time.Time) *Summary {
 		Members: len(nodes), States: make(map[State]int), Leases: make(map[string]int, len(nodes)),
 		nodes: nodes, now: now,
 	}
-	for name := range nodes {
+	for name, member := range nodes {
 		s.Leases[name] = 0
+		if member.Cordon != lease.Open {
+			s.Cordoned++
+		}
 	}
 	return s
 }
@@ -86,26 +92,43 @@ func (s *Summary) Spread() int { return s.Most - s.Least }
 
 // Problems says why the fleet does not do its work; none: a node is alive, each session
 // that is to be polled by nodes, or has a worker, is held by who is alive, and none is late
-// or barred.
+// or barred. Each ends with the command that lists what it is about, or mends it.
 func (s *Summary) Problems() []string {
 	var all []string
+	switch free := s.States[Unleased] + s.States[Orphaned]; {
+	case s.Members == 0:
+		all = append(all, "no node is alive")
+	case s.Cordoned == s.Members && free > 0:
+		all = append(all, s.allCordoned())
+	}
 	for _, p := range []struct {
-		n    int
-		what string
+		n           int
+		what, which string
 	}{
-		{s.States[Unleased], "leased by nobody"},
-		{s.States[Orphaned], "leased by a node that is gone"},
-		{s.Barred, "barred by a key of another type"},
-		{s.Late, "overdue by more than two intervals"},
+		{s.States[Unleased], "leased by nobody", "--state unleased"},
+		{s.States[Orphaned], "leased by a node that is gone", "--state orphaned"},
+		{s.Barred, "barred by a key of another type", "--state invalid -o wide"},
+		{s.Late, "overdue by more than two intervals", "--late"},
 	} {
 		if p.n > 0 {
-			all = append(all, fmt.Sprintf("%d of %d sessions %s", p.n, s.Sessions, isOrAre(p.n)+" "+p.what))
+			all = append(all, fmt.Sprintf("%d of %d sessions %s %s: leasehold sessions ls %s", p.n, s.Sessions, isOrAre(p.n), p.what, p.which))
 		}
 	}
-	if s.Members == 0 {
-		all = slices.Insert(all, 0, "no node is alive")
-	}
 	return all
+}
+
+// allCordoned says how the nodes take sessions again; many are not named.
+func (s *Summary) allCordoned() string {
+	const few = 3
+	names := "NODE..."
+	if s.Members <= few {
+		names = strings.Join(s.nodes.Names(), " ")
+	}
+	who := "the only node is"
+	if s.Members > 1 {
+		who = fmt.Sprintf("all %d nodes are", s.Members)
+	}
+	return who + " cordoned: leasehold nodes uncordon " + names
 }
 
 // Notes says what is not well with single sessions, of a fleet that may do its work.
