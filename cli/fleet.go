@@ -35,11 +35,10 @@ type fleet struct {
 type work func(ctx context.Context, f *fleet, args []string) error
 
 // shownFlags are the settings that matter to who reads and edits the fleet's state, as
-// flags. The address of Redis is none: it may hold a password, and flags show in the
-// list of processes.
+// flags.
 func shownFlags() []string {
 	return []string{
-		"LEASEHOLD_REDIS_TIMEOUT", "LEASEHOLD_KEY_PREFIX", "LEASEHOLD_SESSION_PREFIX", "LEASEHOLD_SESSION_ID_FORMAT",
+		"LEASEHOLD_REDIS_URL", "LEASEHOLD_REDIS_TIMEOUT", "LEASEHOLD_KEY_PREFIX", "LEASEHOLD_SESSION_PREFIX", "LEASEHOLD_SESSION_ID_FORMAT",
 		"LEASEHOLD_LEASE_TTL", "LEASEHOLD_POLL_INTERVAL", "LEASEHOLD_POLL_TIMEOUT", "LEASEHOLD_RESULT_STREAM",
 	}
 }
@@ -47,7 +46,11 @@ func shownFlags() []string {
 // addSettings gives the command a flag for each of the settings.
 func addSettings(cmd *cobra.Command, names []string) {
 	for _, name := range names {
-		cmd.Flags().String(strings.TrimPrefix(config.FlagName(name), "--"), "", "setting: "+name)
+		use := "setting: " + name
+		if name == "LEASEHOLD_REDIS_URL" { // the only one that may hold a secret
+			use += "; a password belongs there, since flags show in the list of processes"
+		}
+		cmd.Flags().String(strings.TrimPrefix(config.FlagName(name), "--"), "", use)
 	}
 }
 
