@@ -137,3 +137,23 @@ func TestADrainEndsWhenItIsTakenBackOrTheNodeGoes(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestADrainIsNotOverSinceRedisForgotTheNode(t *testing.T) {
+	b := newBench(t)
+	first := b.node("a")
+	b.node("b")
+	b.sessions("s1")
+	b.lease(first, "s1")
+	done := make(chan reply, 1)
+	go func() { done <- b.run("nodes", "drain", "a", "--timeout", "1m") }()
+	for b.cordon(first) == "" {
+		time.Sleep(10 * time.Millisecond)
+	}
+	time.Sleep(300 * time.Millisecond)
+	b.rdb.FlushAll(t.Context())
+	time.Sleep(2500 * time.Millisecond) // it looks meanwhile
+	b.rdb.Set(t.Context(), b.keys.Node(first), "1", time.Minute)
+	if got := <-done; got.code != 1 || got.stdout != "" || !strings.Contains(got.stderr, first+" is to be drained no more") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -65,10 +65,10 @@ func (f *fleet) awaitDrain(ctx context.Context, ids []string, timeout time.Durat
 		defer timer.Stop()
 		late = timer.C
 	}
-	told := ""
+	told, lastSeen := "", make(map[string]time.Time)
 	for {
 		began := time.Now()
-		left, err := f.leftovers(ctx, ids)
+		left, err := f.leftovers(ctx, ids, lastSeen)
 		if err != nil {
 			return err
 		}
@@ -99,12 +99,15 @@ type leftover struct {
 	id               string
 	leaving, staying int
 	gone, stopping   bool
+	// missing says that it has gone a moment ago. Where it was Redis that lost its data it
+	// comes back, with sessions, and with no word left that it is to be drained.
+	missing bool
 }
 
 type leftovers []leftover
 
 func (all leftovers) any() bool {
-	return slices.ContainsFunc(all, func(l leftover) bool { return l.leaving > 0 })
+	return slices.ContainsFunc(all, func(l leftover) bool { return l.leaving > 0 || l.missing })
 }
 
 // String says what is to go.
@@ -112,6 +115,8 @@ func (all leftovers) String() string {
 	var parts []string
 	for _, l := range all {
 		switch {
+		case l.leaving == 0 && l.missing:
+			parts = append(parts, rediskey.Display(l.id)+" is gone, unless it comes back")
 		case l.leaving == 0:
 		case l.gone && !l.stopping:
 			parts = append(parts, fmt.Sprintf("%s is gone, and %d of its leases run out", rediskey.Display(l.id), l.leaving))
@@ -124,8 +129,8 @@ func (all leftovers) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// leftovers looks at what the nodes have.
-func (f *fleet) leftovers(ctx context.Context, ids []string) (leftovers, error) {
+// leftovers looks at what the nodes have, and notes when each was seen last.
+func (f *fleet) leftovers(ctx context.Context, ids []string, lastSeen map[string]time.Time) (leftovers, error) {
 	held, stopping := make(map[string]int), make(map[string]bool)
 	nodes, draft, err := f.draftWith(ctx, func(some []fleetview.Session) {
 		for _, s := range some {
@@ -136,16 +141,24 @@ func (f *fleet) leftovers(ctx context.Context, ids []string) (leftovers, error) 
 	if err != nil {
 		return nil, err
 	}
-	plan := draft.Plan()
+	plan, now := draft.Plan(), time.Now()
 	var all leftovers
 	for _, id := range ids {
 		member, alive := nodes[id]
 		l := leftover{id: id, gone: !alive, stopping: stopping[id], leaving: held[id]}
 		if alive {
 			if member.Cordon != lease.Drained {
-				return nil, fmt.Errorf("%s is to be drained no more: somebody has changed that", rediskey.Display(id))
+				return nil, fmt.Errorf("%s is to be drained no more: somebody has changed that, or Redis lost its data", rediskey.Display(id))
 			}
 			l.leaving, l.staying = plan.Held(id)
+		}
+		switch seen, before := lastSeen[id]; {
+		case alive || !before:
+			lastSeen[id] = now
+		case l.stopping:
+			lastSeen[id] = time.Time{} // it is not to come back
+		default:
+			l.missing = now.Before(seen.Add(f.cfg.HeartbeatInterval + f.cfg.RedisTimeout))
 		}
 		all = append(all, l)
 	}
@@ -161,7 +174,11 @@ func (f *fleet) ended(all leftovers) error {
 			kept = append(kept, fmt.Sprintf("%s is not drained: it is cordoned, and keeps %d sessions that no other node takes", rediskey.Display(l.id), l.staying))
 			continue
 		}
-		if _, err := fmt.Fprintf(f.Stdout, "%s drained\n", rediskey.Display(l.id)); err != nil {
+		did := "drained"
+		if l.gone {
+			did = "is gone, and has nothing left"
+		}
+		if _, err := fmt.Fprintf(f.Stdout, "%s %s\n", rediskey.Display(l.id), did); err != nil {
 			return err
 		}
 	}
