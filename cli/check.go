@@ -61,6 +61,8 @@ collector of the node exporter (write to another file first, and rename it).`,
 	flags.IntVar(&l.MinNodes, "min-nodes", 1, "critical with fewer nodes alive than this")
 	flags.IntVar(&l.Unleased.Warning, "unleased-warn", 0, "warning from so many sessions on that nobody polls: leased by nobody, or by a node that is gone")
 	flags.IntVar(&l.Unleased.Critical, "unleased-crit", 1, "critical from so many on")
+	flags.IntVar(&l.Barred.Warning, "barred-warn", 0, "warning from so many sessions on that a key of another type keeps from being leased")
+	flags.IntVar(&l.Barred.Critical, "barred-crit", 1, "critical from so many on")
 	flags.IntVar(&l.Overdue.Warning, "overdue-warn", 1, "warning from so many sessions on that are overdue by more than two intervals")
 	flags.IntVar(&l.Overdue.Critical, "overdue-crit", 0, "critical from so many on")
 	flags.IntVar(&l.Failing.Warning, "failing-warn", 0, "warning from so many sessions on whose last poll failed")

@@ -34,7 +34,7 @@ func TestACheckIsWhatTheStatusSays(t *testing.T) {
 	grants := b.lease(first, "s1", "s2", "s3", "t1", "t2")
 	b.poll(grants[0], lease.Result{Class: "timeout", Failures: 1, RetryAt: time.Now().Add(time.Second)})
 	b.put("bad", `{`)
-	want := "LEASEHOLD OK - 4 of 6 sessions polled well by 1 nodes | nodes=1;;1:;0 sessions=6;;;0 unleased=0;;0;0 overdue=0;0;;0 failing=1;1;;0 invalid=1;;;0 paused=0;;;0 spread=0;;;0\n"
+	want := "LEASEHOLD OK - 4 of 6 sessions polled well by 1 nodes | nodes=1;;1:;0 sessions=6;;;0 unleased=0;;0;0 barred=0;;0;0 overdue=0;0;;0 failing=1;1;;0 invalid=1;;;0 paused=0;;;0 spread=0;;;0\n"
 	if got := b.check(0); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -155,4 +155,18 @@ func TestACheckThatKnowsNothing(t *testing.T) {
 	t.Cleanup(func() { _ = silent.Close() })
 	b.env = []string{"LEASEHOLD_REDIS_URL=redis://" + silent.Addr().String() + "/0"}
 	b.check(3, "--timeout", "300ms")
+}
+
+func TestACheckIsCriticalWhereAKeyOfAnotherTypeBarsASession(t *testing.T) {
+	b := newBench(t)
+	first := b.node("a")
+	b.sessions("s1", "s2")
+	b.lease(first, "s1")
+	b.rdb.Set(t.Context(), b.keys.State("s2"), "x", 0)
+	if got := b.run("status"); got.code != 1 || !strings.Contains(got.stdout, "1 of 2 sessions is barred by a key of another type") {
+		t.Errorf("%+v", got)
+	}
+	if got := b.run("check"); got.code != 2 || !strings.Contains(got.stdout, "LEASEHOLD CRITICAL - 1 sessions barred") {
+		t.Errorf("%+v", got)
+	}
 }

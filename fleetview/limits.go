@@ -34,6 +34,8 @@ type Limits struct {
 	// Unleased counts the sessions of which nobody polls any: those that nobody has
 	// leased, and those that are leased by a node that is gone.
 	Unleased, Overdue, Failing, Invalid Limit
+	// Barred counts the sessions that a key of another type keeps from being leased.
+	Barred Limit
 	// FailingPercent warns where more than so many of a hundred sessions that nodes poll
 	// fail, whatever Failing.Warning is; 0: that counts.
 	FailingPercent int
@@ -48,6 +50,8 @@ func (l Limits) Check() error {
 		{"min-nodes", l.MinNodes},
 		{"unleased-warn", l.Unleased.Warning},
 		{"unleased-crit", l.Unleased.Critical},
+		{"barred-warn", l.Barred.Warning},
+		{"barred-crit", l.Barred.Critical},
 		{"overdue-warn", l.Overdue.Warning},
 		{"overdue-crit", l.Overdue.Critical},
 		{"failing-warn", l.Failing.Warning},
@@ -93,6 +97,7 @@ func (l Limits) Judge(s *Summary) Verdict {
 		{Name: "nodes", Value: s.Members, Limit: Limit{Critical: l.MinNodes}, Least: true},
 		{Name: "sessions", Value: s.Sessions},
 		{Name: "unleased", Value: s.States[Unleased] + s.States[Orphaned], Limit: l.Unleased},
+		{Name: "barred", Value: s.Barred, Limit: l.Barred},
 		{Name: "overdue", Value: s.Late, Limit: l.Overdue},
 		failing,
 		{Name: "invalid", Value: s.States[Invalid], Limit: l.Invalid},
