@@ -92,19 +92,22 @@ nonsense
 "text"
 {"id":"","kind":"log"}
 {"id":"c","kind":"log","interval":"1ms"}
+{"id":"\ufffd","kind":"log"}
+{"id":"\ud800","kind":"log"}
 {"id":"d","kind":"log"
 {"id":"e","kind":"log"}`
 	got := b.run("sessions", "add", "-f", b.file(input))
-	want := `leasehold: nothing was written, since the input has 9 faults:
+	want := `leasehold: nothing was written, since the input has 10 faults:
   line 2: session b: url is missing, and kind http needs one
   line 3: is not valid JSON
   line 4: session a is on line 1 already
   line 5: has neither id nor session_id, which must be a string
-  line 6: has neither id nor session_id, which must be a string
+  line 6: id must be a string
   line 7: must be an object with an id and the fields of a document
   line 8: session : id is empty
   line 9: session c: interval must be at least 100ms, is "1ms"
-  line 10: is not valid JSON
+  line 11: has half of a surrogate pair in its ID
+  line 12: is not valid JSON
 `
 	if got.code != 2 || got.stderr != want || got.stdout != "" || len(b.documents()) != 1 {
 		t.Errorf("%+v, want %s", got, want)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"leasehold/rediskey"
 	"leasehold/session"
@@ -200,8 +201,27 @@ func document(raw []byte) (session.Document, error) {
 		return session.Document{}, errors.New("must be an object with an id and the fields of a document")
 	}
 	id, doc, found, err := session.Take(raw, "session_id", "id")
-	if found || err != nil {
-		return session.Document{ID: id, Raw: doc}, err
+	switch {
+	case err != nil:
+		return session.Document{}, err
+	case found && halved(id, raw):
+		return session.Document{}, errors.New("has half of a surrogate pair in its ID")
+	case found:
+		return session.Document{ID: id, Raw: doc}, nil
+	}
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &fields) // Take has read it
+	for _, name := range []string{"session_id", "id"} {
+		if fields[name] != nil {
+			return session.Document{}, fmt.Errorf("%s must be a string", name)
+		}
 	}
 	return session.Document{}, errors.New("has neither id nor session_id, which must be a string")
+}
+
+// halved reports whether an ID is not what was written: JSON has half of a surrogate pair
+// become a character that many others become too.
+func halved(id string, raw []byte) bool {
+	return strings.ContainsRune(id, utf8.RuneError) &&
+		!bytes.ContainsRune(raw, utf8.RuneError) && !bytes.Contains(bytes.ToLower(raw), []byte(`\ufffd`))
 }
