@@ -154,15 +154,13 @@ func (f *fleet) draftWith(ctx context.Context, see func([]fleetview.Session)) (f
 
 // limits reads the most that each node takes, as far as it has published that.
 func (f *fleet) limits(ctx context.Context, nodes fleetview.Nodes) (map[string]int, error) {
-	cards, err := f.store.Cards(ctx, nodes.Names())
+	cards, err := f.cards(ctx, nodes.Names())
 	if err != nil {
 		return nil, err
 	}
 	most := make(map[string]int)
-	for _, card := range cards {
-		if card != nil {
-			most[card.Instance] = card.MaxSessions
-		}
+	for id, card := range cards {
+		most[id] = card.MaxSessions
 	}
 	return most, nil
 }

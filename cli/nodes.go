@@ -27,6 +27,41 @@ type nodeRow struct {
 	Share  int `json:"share"`
 	// Cordon is what an operator wants of it: nothing, cordoned or drained.
 	Cordon lease.Cordon `json:"cordon,omitempty"`
+
+	// What it says of itself; where it has said nothing, the times and numbers are null.
+	Version   string           `json:"version,omitempty"`
+	StartedAt *fleetview.Stamp `json:"started_at"`
+	HTTPAddr  string           `json:"http_addr,omitempty"`
+	// MaxSessions is the most that it takes; 0: no limit.
+	MaxSessions *int `json:"max_sessions"`
+
+	// age is how long ago it was started, for people.
+	age string
+}
+
+// with adds what the node says of itself.
+func (r nodeRow) with(c lease.Card, now time.Time) nodeRow {
+	r.Version, r.HTTPAddr, r.MaxSessions = c.Version, c.HTTPAddr, &c.MaxSessions
+	if !c.Started.IsZero() {
+		r.StartedAt, r.age = fleetview.After(c.Started, 0), ago(now, c.Started)
+	}
+	return r
+}
+
+// began orders by when nodes were started, those that do not say it first.
+func (r nodeRow) began() int64 {
+	if r.StartedAt == nil {
+		return 0
+	}
+	return time.Time(*r.StartedAt).UnixMilli()
+}
+
+// limit is the most that the node takes, where it has one.
+func (r nodeRow) limit() int {
+	if r.MaxSessions == nil {
+		return 0
+	}
+	return *r.MaxSessions
 }
 
 func nodeKind() output.Kind[nodeRow] {
@@ -54,6 +89,19 @@ func nodeKind() output.Kind[nodeRow] {
 				Text:  func(r nodeRow) string { return string(r.Cordon) },
 				Color: func(nodeRow) output.Color { return output.Warning },
 			},
+			{Title: "VERSION", Text: func(r nodeRow) string { return r.Version }, Wide: true},
+			{Title: "STARTED", Text: func(r nodeRow) string { return r.age }, Compare: comparing(nodeRow.began), Wide: true},
+			{Title: "HTTP", Text: func(r nodeRow) string { return r.HTTPAddr }, Wide: true},
+			{
+				Title: "MAX", Wide: true,
+				Text: func(r nodeRow) string {
+					if r.limit() == 0 {
+						return ""
+					}
+					return number(r.limit())
+				},
+				Compare: comparing(nodeRow.limit),
+			},
 			{Title: "EXPIRES", Text: func(r nodeRow) string { return moment(r.ExpiresAt) }, Wide: true},
 		},
 	}
@@ -65,7 +113,8 @@ func (d Deps) listNodes() *cobra.Command {
 		Short: "List the nodes that are alive",
 		Long: `List the nodes that have a heartbeat: how many sessions each has, and how many it
 should have by the plan that the nodes make. Nodes may differ from that for a moment
-after a change.`,
+after a change. -o wide adds what each says of itself: its version, when it was started,
+where its HTTP server listens and the most sessions that it takes.`,
 		Args: NoArgs,
 	}, func(ctx context.Context, f *fleet, _ []string) error {
 		list, err := output.NewList(f.Stdout, f.out, nodeKind())
@@ -115,13 +164,22 @@ func (f *fleet) nodeRows(ctx context.Context) ([]nodeRow, fleetview.Nodes, error
 	if err != nil {
 		return nil, nil, err
 	}
+	cards, err := f.cards(ctx, nodes.Names())
+	if err != nil {
+		return nil, nil, err
+	}
+	now := time.Now()
 	var rows []nodeRow
 	for _, s := range draft.Plan().Shares() {
 		left := nodes[s.Instance].Remaining
-		rows = append(rows, nodeRow{
+		row := nodeRow{
 			InstanceID: s.Instance, ExpiresAt: fleetview.After(sent, left), TTL: new(left.Milliseconds()),
 			Leases: s.Has, Share: s.Share, Cordon: nodes[s.Instance].Cordon,
-		})
+		}
+		if card, said := cards[s.Instance]; said {
+			row = row.with(card, now)
+		}
+		rows = append(rows, row)
 	}
 	return rows, nodes, nil
 }
