@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,9 +11,9 @@ import (
 	"leasehold/rediskey"
 )
 
-const cordonLong = `
-A NODE is an instance ID, or a name that only one node that is alive has. What is
-wanted of a node is kept in Redis, whatever happens to the others. It is of that
+const cordonLong = nodeLong + `
+
+What is wanted of a node is kept in Redis, whatever happens to the others. It is of that
 instance: a node that is started again is a new one, and takes its share. Only nodes
 that are alive are changed, unless --force is given, with instance IDs.`
 
@@ -54,7 +52,7 @@ func (d Deps) cordoning(cmd *cobra.Command, c lease.Cordon, then func(ctx contex
 		if err != nil {
 			return err
 		}
-		ids, err := instances(nodes, args, force)
+		ids, err := f.instances(ctx, nodes, args, force)
 		if err != nil {
 			return err
 		}
@@ -89,13 +87,12 @@ func (f *fleet) told(ids, changed []string, did string) {
 	}
 }
 
-// instances finds the nodes that are meant, each once. Nothing is guessed: a node that
-// is changed is another than one that is looked at.
-func instances(nodes fleetview.Nodes, names []string, force bool) ([]string, error) {
+// instances finds the nodes that are meant, each once.
+func (f *fleet) instances(ctx context.Context, nodes fleetview.Nodes, names []string, force bool) ([]string, error) {
 	var ids []string
 	seen := make(map[string]bool)
 	for _, name := range names {
-		id, err := instance(nodes, name, force)
+		id, err := f.instance(ctx, nodes, name, force)
 		if err != nil {
 			return nil, err
 		}
@@ -106,18 +103,13 @@ func instances(nodes fleetview.Nodes, names []string, force bool) ([]string, err
 	return ids, nil
 }
 
-func instance(nodes fleetview.Nodes, name string, force bool) (string, error) {
-	switch fits := nodes.Named(name); {
-	case len(fits) == 1:
-		return fits[0], nil
-	case len(fits) > 1:
-		return "", usage(fmt.Errorf("%d nodes have the name %q: say which of %s", len(fits), name, strings.Join(fits, ", ")))
-	case force && lease.InstanceForm(name):
-		return name, nil
-	case lease.InstanceForm(name):
-		return "", fmt.Errorf("the node %q is not alive (--force changes what is wanted of it all the same)", name)
-	case len(nodes) == 0:
-		return "", errors.New("no node is alive")
+// instance finds a node that is alive, or by force one that need not be.
+func (f *fleet) instance(ctx context.Context, nodes fleetview.Nodes, name string, force bool) (string, error) {
+	if len(nodes.Find(name)) > 0 || !lease.InstanceForm(name) {
+		return f.which(ctx, nodes, name)
 	}
-	return "", fmt.Errorf("no node that is alive has the ID or the name %q: there are %s", name, strings.Join(nodes.Names(), ", "))
+	if !force {
+		return "", fmt.Errorf("%w (--force changes what is wanted of it all the same)", noNode(nodes, name))
+	}
+	return name, nil
 }

@@ -35,18 +35,9 @@ func TestNodesAreCordonedAndUncordoned(t *testing.T) {
 
 func TestACordonIsForTheNodeThatIsMeant(t *testing.T) {
 	b := newBench(t)
-	b.fails(1, "no node is alive", "nodes", "cordon", "a")
-	first := b.node("a")
-	twin := "a-1764288000999456789-0000000b"
-	if err := b.store.Beat(t.Context(), twin, time.Minute); err != nil {
-		t.Fatal(err)
-	}
 	other := b.node("b1")
 	for _, command := range []string{"cordon", "uncordon", "drain"} {
-		b.fails(2, first+", "+twin, "nodes", command, "a")
-		// The beginning of a name might be that of a node which is gone.
-		b.fails(1, `the ID or the name "b": there are `+first+", "+twin+", "+other, "nodes", command, "b")
-		b.fails(1, "is not alive (--force", "nodes", command, "gone-1764288000123456789-0000000a")
+		b.fails(1, "(--force", "nodes", command, "gone-1764288000123456789-0000000a")
 		b.fails(1, "", "nodes", command, other, "nobody") // all or none
 		b.fails(2, "at least 1 arg", "nodes", command)
 	}
@@ -62,7 +53,7 @@ func TestACordonIsForTheNodeThatIsMeant(t *testing.T) {
 	if b.cordon(gone) != "" {
 		t.Error("it is still there")
 	}
-	b.fails(1, "the ID or the name", "nodes", "cordon", "gone", "--force")
+	b.fails(1, `no node "gone" is alive`, "nodes", "cordon", "gone", "--force")
 }
 
 func TestADrainWaitsForWhatOthersCanTake(t *testing.T) {

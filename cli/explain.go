@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -251,16 +250,4 @@ func (e explanation) fields() []output.Field {
 		fields = append(fields, output.Field{Title: "RANK " + number(n.Rank), Text: strings.Join(notes, ", ")})
 	}
 	return fields
-}
-
-// node finds the node that a person means.
-func node(nodes fleetview.Nodes, name string) (string, error) {
-	switch fits := nodes.Match(name); len(fits) {
-	case 0:
-		return "", fmt.Errorf("no node %q is alive", name)
-	case 1:
-		return fits[0], nil
-	default:
-		return "", usage(errors.New(name + " may be any of " + strings.Join(fits, ", ")))
-	}
 }

@@ -59,14 +59,12 @@ func TestNodesAreListed(t *testing.T) {
 	if got := one[nodeReply](b, "nodes", "get", "a-"); got.InstanceID != first || got.Leases != 4 {
 		t.Errorf("%+v", got)
 	}
-	b.fails(1, `no node "z" is alive`, "nodes", "get", "z")
 	b.node("a2")
 	if got := one[nodeReply](b, "nodes", "get", "a"); got.InstanceID != first {
 		t.Errorf("%+v", got) // a name goes before the beginning of one
 	}
 	b.node("cc1")
 	b.node("cc2")
-	b.fails(2, "cc may be any of cc1-", "nodes", "get", "cc")
 	table := b.ok("nodes", "ls", "--sort-by", "leases", "--no-headers")
 	if lines := strings.Split(strings.TrimSpace(table), "\n"); len(lines) != 5 || !strings.HasPrefix(lines[4], first+"    4 ") {
 		t.Errorf("%s", table)

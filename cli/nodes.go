@@ -136,20 +136,20 @@ func (d Deps) getNode() *cobra.Command {
 	return d.onFleet(&cobra.Command{
 		Use:   "get NODE",
 		Short: "Show a node that is alive",
-		Long: `Show a node that is alive, by its instance ID, its name or the beginning of either. Its sessions
-are listed by 'leasehold sessions ls --owner NODE'.`,
+		Long: `Show a node that is alive. Its sessions are listed by 'leasehold sessions ls --owner NODE'.
+` + nodeLong,
 		Args: cobra.ExactArgs(1),
 	}, func(ctx context.Context, f *fleet, args []string) error {
 		rows, nodes, err := f.nodeRows(ctx)
 		if err != nil {
 			return err
 		}
-		name, err := node(nodes, args[0])
+		id, err := f.which(ctx, nodes, args[0])
 		if err != nil {
 			return err
 		}
 		for _, r := range rows {
-			if r.InstanceID == name {
+			if r.InstanceID == id {
 				return output.One(f.Stdout, f.out, nodeKind(), r)
 			}
 		}

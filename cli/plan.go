@@ -69,7 +69,7 @@ were stopped: the answer is what the others would have then. --moves lists the
 sessions that would change hands instead. Nothing is changed.`,
 		Args: NoArgs,
 	}, func(ctx context.Context, f *fleet, _ []string) error { return f.plan(ctx, without, moves) })
-	cmd.Flags().StringArrayVar(&without, "without", nil, "node to leave out: its instance ID, or the beginning of it; may be given again")
+	cmd.Flags().StringArrayVar(&without, "without", nil, "node to leave out: "+nodeArgument+"; may be given again")
 	cmd.Flags().BoolVar(&moves, "moves", false, "list the sessions that change hands")
 	return cmd
 }
@@ -88,7 +88,7 @@ func (f *fleet) plan(ctx context.Context, without []string, moves bool) error {
 	}
 	var gone []string
 	for _, name := range without {
-		id, err := node(nodes, name)
+		id, err := f.which(ctx, nodes, name)
 		if err != nil {
 			return err
 		}

@@ -118,7 +118,7 @@ type filter struct {
 
 func (w *filter) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&w.owner, "owner", "", "only those whose lease has this holder, or the one that begins like this")
+	flags.StringVar(&w.owner, "owner", "", "only those of this node: "+nodeArgument+"; where no node that is alive is meant, of holders that begin like this")
 	flags.StringSliceVar(&w.states, "state", nil, "only those in one of these states: "+stateNames())
 	flags.StringArrayVarP(&w.labels, "label", "l", nil, "only those with this label: KEY=VALUE, or KEY for any value; all of several must fit")
 	flags.StringVar(&w.kind, "kind", "", "only those of this kind: http, log or external")
@@ -149,8 +149,7 @@ func (w *filter) check() error {
 }
 
 func (w *filter) wants(s fleetview.Session, state fleetview.State) bool {
-	if w.owner != "" && !strings.HasPrefix(s.Lease.Holder, w.owner) ||
-		len(w.states) > 0 && !slices.Contains(w.states, string(state)) ||
+	if len(w.states) > 0 && !slices.Contains(w.states, string(state)) ||
 		w.kind != "" && s.Spec.Kind != session.Kind(w.kind) {
 		return false
 	}
@@ -206,10 +205,14 @@ func (f *fleet) listSessions(ctx context.Context, want *filter) error {
 	if err != nil {
 		return err
 	}
+	owner, err := f.owner(ctx, nodes, want.owner)
+	if err != nil {
+		return err
+	}
 	err = f.readAll(ctx, nodes, func(some []fleetview.Session) error {
 		now := clock()
 		for _, s := range some {
-			if !want.wants(s, nodes.State(s)) || want.late && nodes.Late(s, now) == 0 {
+			if !owner.has(s.Lease.Holder) || !want.wants(s, nodes.State(s)) || want.late && nodes.Late(s, now) == 0 {
 				continue
 			}
 			if err := list.Add(newSessionRow(s, nodes, now)); err != nil {
@@ -220,6 +223,9 @@ func (f *fleet) listSessions(ctx context.Context, want *filter) error {
 	})
 	if err != nil {
 		return err
+	}
+	if owner.unknown() {
+		say(f.Stderr, "--owner %q: no node that is alive is called so, and no lease has such a holder", owner.given)
 	}
 	return list.End()
 }

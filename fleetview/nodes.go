@@ -23,16 +23,26 @@ func NodesOf(members []lease.Member) Nodes {
 // Names returns the instance IDs, in order.
 func (n Nodes) Names() []string { return slices.Sorted(maps.Keys(n)) }
 
-// Named finds the node with an instance ID, or else all that have a name: of one name
-// there may be several, and one after the other. It returns the IDs that fit, in order.
-func (n Nodes) Named(name string) []string {
+// Find finds the node that a person means: by its whole instance ID, by its name, or else
+// by the beginning of an ID. That has the whole name: who means node-1, which may have
+// gone, doesn't mean node-10. Of one name there may be several nodes; it returns the IDs
+// that fit, in order.
+func (n Nodes) Find(name string) []string {
 	if _, ok := n[name]; ok {
 		return []string{name}
 	}
+	named := n.having(func(of, _ string) bool { return of == name })
+	if len(named) > 0 {
+		return named
+	}
+	return n.having(func(of, id string) bool { return len(name) > len(of) && strings.HasPrefix(id, name) })
+}
+
+// having returns the IDs of the instances that fit, by their name and ID, in order.
+func (n Nodes) having(fit func(name, id string) bool) []string {
 	var fits []string
 	for id := range n {
-		start, ok := strings.CutPrefix(id, name+"-")
-		if ok && lease.InstanceForm(id) && strings.Count(start, "-") == 1 {
+		if name, ok := nameOf(id); ok && fit(name, id) {
 			fits = append(fits, id)
 		}
 	}
@@ -40,22 +50,11 @@ func (n Nodes) Named(name string) []string {
 	return fits
 }
 
-// Match finds the node that a person means who looks only: by its whole instance ID, by
-// its name, or else by the beginning of an ID. It returns the IDs that fit, in order.
-// An empty name, such as that of a variable that is not set, is nobody's.
-func (n Nodes) Match(name string) []string {
-	if name == "" {
-		return nil
+// nameOf is an instance ID without the time and the number behind the name.
+func nameOf(id string) (string, bool) {
+	if !lease.InstanceForm(id) {
+		return "", false
 	}
-	if fits := n.Named(name); len(fits) > 0 {
-		return fits
-	}
-	var fits []string
-	for id := range n {
-		if strings.HasPrefix(id, name) {
-			fits = append(fits, id)
-		}
-	}
-	slices.Sort(fits)
-	return fits
+	boot := id[:strings.LastIndexByte(id, '-')]
+	return boot[:strings.LastIndexByte(boot, '-')], true
 }
