@@ -66,7 +66,7 @@ func (f *fleet) getSession(ctx context.Context, args []string) error {
 // fields are what lists have no room for.
 func (r sessionDetail) fields() []output.Field {
 	fields := []output.Field{
-		{Title: "PREFERRED", Text: text(r.PreferredID)},
+		{Title: "SHOULD HAVE", Text: text(r.PreferredID)},
 		{Title: "BECAUSE", Text: r.PreferredReason},
 	}
 	if last := r.LastRun; last != nil {
@@ -197,7 +197,8 @@ func (d Deps) explainCommand() *cobra.Command {
 		Long: `Say who has a session, who should have it by the plan that the nodes make, and
 what stands in the way. The ranking lists the nodes as the session prefers them, each
 with the leases that it has and its share: what nodes have they keep up to their share;
-the rest goes to the first in the ranking that has room.`,
+the rest goes to the first in the ranking that has room. -o wide adds the weights that
+the ranking is made of.`,
 		Args: cobra.ExactArgs(1),
 	}, func(ctx context.Context, f *fleet, args []string) error { return f.explain(ctx, args) })
 }
@@ -221,23 +222,30 @@ func (f *fleet) explain(ctx context.Context, args []string) error {
 			Holds: c.Instance == got.session.Lease.Holder, Preferred: c.Instance == got.Preferred, Cordon: c.Cordon,
 		})
 	}
-	return output.Describe(f.Stdout, f.out, e, e.SessionID, e.fields())
+	return output.Describe(f.Stdout, f.out, e, e.SessionID, e.fields(f.out.Format == output.Wide))
 }
 
-func (e explanation) fields() []output.Field {
+// fields are the explanation for people; the weights are for who reckons them again.
+func (e explanation) fields(weights bool) []output.Field {
 	fields := []output.Field{
 		{Title: "SESSION", Text: e.SessionID},
 		{Title: "STATE", Text: string(e.State), Color: stateColor(e.State)},
 		{Title: "HOLDER", Text: text(e.HolderID)},
-		{Title: "PREFERRED", Text: text(e.PreferredID)},
+		{Title: "SHOULD HAVE", Text: text(e.PreferredID)},
 		{Title: "BECAUSE", Text: e.PreferredReason},
 	}
 	for _, o := range e.Obstacles {
 		fields = append(fields, output.Field{Title: "IN THE WAY", Text: o, Color: output.Warning})
 	}
 	fields = append(fields, ignoredField(e.Ignored)...)
+	if e.State == fleetview.Paused {
+		fields = append(fields, output.Field{Title: "TO RESUME", Text: "leasehold sessions resume " + quoted(e.SessionID)})
+	}
 	for _, n := range e.Ranking {
-		notes := []string{fmt.Sprintf("%s: %d of %d sessions, weight %s", n.InstanceID, n.Leases, n.Share, n.Weight)}
+		notes := []string{fmt.Sprintf("%s: %d of %d sessions", n.InstanceID, n.Leases, n.Share)}
+		if weights {
+			notes = append(notes, "weight "+n.Weight)
+		}
 		if n.Holds {
 			notes = append(notes, "holds it")
 		}

@@ -226,6 +226,33 @@ func TestASessionIsExplained(t *testing.T) {
 	}
 }
 
+func TestAnExplanationIsForPeople(t *testing.T) {
+	b := newBench(t)
+	first := b.node("a")
+	b.sessions("s1")
+	b.put("a b", `{"kind":"log","paused":true}`)
+	b.lease(first, "s1")
+	narrow, wide := b.ok("explain", "s1"), b.ok("explain", "s1", "-o", "wide")
+	for _, text := range []string{narrow, wide, b.ok("sessions", "get", "s1")} {
+		if !strings.Contains(text, "SHOULD HAVE") || strings.Contains(text, "PREFERRED") {
+			t.Error(text)
+		}
+	}
+	weight := one[explainReply](b, "explain", "s1").Ranking[0].Weight
+	if strings.Contains(narrow, "weight") || !strings.Contains(wide, "weight "+weight) {
+		t.Errorf("%s\n%s", narrow, wide)
+	}
+	if text := b.ok("explain", "a b"); !strings.Contains(text, "leasehold sessions resume 'a b'\n") {
+		t.Error(text)
+	}
+	if got := one[explainReply](b, "explain", "a b"); len(got.Obstacles) != 1 || got.Obstacles[0] != "it is paused" {
+		t.Errorf("%+v", got)
+	}
+	if strings.Contains(narrow, "resume") {
+		t.Error(narrow)
+	}
+}
+
 func TestAPlanWithoutANode(t *testing.T) {
 	b := newBench(t)
 	nodes := []string{b.node("a"), b.node("b"), b.node("c")}
