@@ -99,7 +99,7 @@ nonsense
 	got := b.run("sessions", "add", "-f", b.file(input))
 	want := `leasehold: nothing was written, since the input has 10 faults:
   line 2: session b: url is missing, and kind http needs one
-  line 3: is not valid JSON
+  line 3: is not valid JSON at line 3, byte 2
   line 4: session a is on line 1 already
   line 5: has neither id nor session_id, which must be a string
   line 6: id must be a string
@@ -107,14 +107,15 @@ nonsense
   line 8: session : id is empty
   line 9: session c: interval must be at least 100ms, is "1ms"
   line 11: has half of a surrogate pair in its ID
-  line 12: is not valid JSON
+  line 12: is not valid JSON at line 13, byte 1
 `
 	if got.code != 2 || got.stderr != want || got.stdout != "" || len(b.documents()) != 1 {
 		t.Errorf("%+v, want %s", got, want)
 	}
-	b.fails(2, "line 3: from here on it is not valid JSON", "sessions", "add", "-f", b.file("[\n{\"id\":\"a\",\"kind\":\"log\"},\n nope]"))
+	b.fails(2, "line 3: from here on it is not valid JSON at line 3, byte 3", "sessions", "add", "-f", b.file("[\n{\"id\":\"a\",\"kind\":\"log\"},\n nope]"))
 	b.fails(2, "line 2: something stands behind the list", "sessions", "add", "-f", b.file("[{\"id\":\"a\",\"kind\":\"log\"}]\nx"))
 	b.fails(2, "has 1 fault:", "sessions", "add", "-f", b.file("x"))
+	b.fails(2, "line 2: is not valid JSON: it ends too early, at line 3, byte 6", "sessions", "add", "-f", b.file("\n{\n \"a\":1"))
 	b.fails(2, "the input has no sessions", "sessions", "add", "-f", b.file(" \n"))
 	b.fails(2, "is not a UUID", "sessions", "add", "--session-id-format", "uuid", "-f", b.file(`{"id":"a","kind":"log"}`))
 	if len(b.documents()) != 1 {

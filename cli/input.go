@@ -117,7 +117,7 @@ func (s *scanner) list(each func(raw []byte, line int)) {
 		s.move(s.at + 1)
 		s.skipSpace()
 	}
-	s.bad = append(s.bad, fault{s.line, "from here on it is not valid JSON"})
+	s.bad = append(s.bad, fault{s.line, "from here on it is not valid JSON" + session.WhereNotJSON(s.text, 1)})
 }
 
 // skipSpace goes to the next value; false: there is none.
@@ -135,7 +135,7 @@ func (s *scanner) move(to int) {
 // broken notes a value that is no JSON, and goes on at the next line that begins with
 // an object.
 func (s *scanner) broken() {
-	s.bad = append(s.bad, fault{s.line, "is not valid JSON"})
+	s.bad = append(s.bad, fault{s.line, "is not valid JSON" + session.WhereNotJSON(s.text[s.at:], s.line)})
 	if next := bytes.Index(s.text[s.at:], []byte("\n{")); next >= 0 {
 		s.move(s.at + next + 1)
 	} else {

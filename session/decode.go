@@ -71,7 +71,7 @@ func parse(raw []byte) (fields, error) {
 	case !utf8.Valid(raw):
 		return nil, invalid("", "is not valid UTF-8")
 	case !json.Valid(raw):
-		return nil, invalid("", "is not valid JSON")
+		return nil, invalid("", "is not valid JSON%s", WhereNotJSON(raw, 1))
 	case trimmed[0] != '{':
 		return nil, invalid("", "must be a JSON object, is %s", typeOf(trimmed))
 	}

@@ -288,6 +288,36 @@ var _ = Describe("a document that can't be used", func() {
 			`labels has null for "team"..., which must be a string`),
 	)
 
+	DescribeTable("says of a url without its scheme what it is, as far as that is a host, a port and a path", func(url, want string) {
+		Expect(refusal(`{"url":"` + url + `"}`)).To(MatchError("url must start with http:// or https://" + want))
+	},
+		Entry("an address and a port", "127.0.0.1:8080/healthz", `, is "127.0.0.1:8080/healthz"`),
+		Entry("an address", "10.0.0.7/status", `, is "10.0.0.7/status"`),
+		Entry("an address of IPv6", "[::1]:8080/x", `, is "[::1]:8080/x"`),
+		Entry("a name and a port", "web:9090", `, is "web:9090"`),
+		Entry("localhost", "localhost/x", `, is "localhost/x"`),
+		Entry("a name with a domain", "api.example.com/v1", `, is "api.example.com/v1"`),
+		Entry("with a query", "web:9090/x?token=hunter2", `, is "web:9090/x"...`),
+		Entry("with a fragment", "web:9090#hunter2", `, is "web:9090"...`),
+		Entry("that is long", "web:9090/"+strings.Repeat("x", 100), `, is "web:9090/`+strings.Repeat("x", 23)+`..."`),
+		Entry("a single word, which may be a secret", "hunter2", ""),
+		Entry("a token with dots", "eyJhbGciOi.eyJzdWIi.SflKxwRJSM", ""),
+		Entry("a user and a password", "me:hunter2", ""),
+		Entry("a path with what may be more than a path", "web:9090/x=hunter2", ""),
+		Entry("another scheme", "redis://host/x", ""),
+		Entry("a user and a password that looks like a port", "me:12345@host/x", ""),
+	)
+
+	DescribeTable("says where it is not valid JSON", func(raw, want string) {
+		Expect(refusal(raw)).To(MatchError("the document is not valid JSON" + want))
+	},
+		Entry("on the first line", `{"kind":log}`, " at line 1, byte 9"),
+		Entry("on another line", "{\n \"kind\": \"log\",\n}", " at line 3, byte 1"),
+		Entry("behind what is one", `{}{}`, " at line 1, byte 3"),
+		Entry("at its end, where more should follow", `{"kind":"log"`, ": it ends too early, at line 1, byte 13"),
+		Entry("at its end on another line", "{\n \"a\": 1\n", ": it ends too early, at line 2, byte 7"),
+	)
+
 	It("quotes no more than the start of a long value, without control characters", func() {
 		err := refusal(with(`"kind":"\u001b[31m\u202e` + strings.Repeat("x", 10_000) + `"`))
 		Expect(err.Error()).To(MatchRegexp(`^[ -~]{1,199}$`))

@@ -44,18 +44,22 @@ func readRequest(doc fields, s *Session, _ Defaults) (err error) {
 }
 
 // checkURL checks the target. A URL may hold a password anywhere, if only by a
-// slip, so errors quote nothing of it.
+// slip, so errors quote nothing of it but a host and a path where the scheme is missing.
 func checkURL(raw string) error {
 	const field = "url"
 	if raw == "" {
 		return invalid(field, "is missing, and kind http needs one")
+	}
+	const scheme = "must start with http:// or https://"
+	if shown := withoutScheme(raw); shown != "" {
+		return invalid(field, scheme+", is %s", shown)
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
 		return invalid(field, "can't be parsed")
 	}
 	if u.Scheme != "http" && u.Scheme != "https" {
-		return invalid(field, "must start with http:// or https://")
+		return invalid(field, scheme)
 	}
 	if strings.ContainsAny(raw, " \t") {
 		return invalid(field, "has a space: write %%20")
