@@ -200,7 +200,7 @@ func (v statusView) fields() []output.Field {
 		late += ", the worst by " + duration(ms(v.LateMS))
 	}
 	if v.WorstTTL != nil {
-		worst = millis(v.WorstTTL) + " left for " + v.WorstSession
+		worst = v.WorstSession + ", " + millis(v.WorstTTL) + " left"
 	}
 	refused := "not known"
 	if v.Refused != nil {
@@ -224,7 +224,7 @@ func (v statusView) fields() []output.Field {
 		output.Field{Title: "WORKERS", Text: fmt.Sprintf("%d leased, %d free", v.States[fleetview.API], v.States[fleetview.External])},
 		output.Field{Title: "LATE", Text: late, Color: bad(v.Late > 0, output.Plain)},
 		output.Field{Title: "SPREAD", Text: v.spread()},
-		output.Field{Title: "LEASES", Text: worst},
+		output.Field{Title: "SHORTEST LEASE", Text: worst},
 		output.Field{Title: "REFUSED", Text: refused},
 		output.Field{Title: "REDIS", Text: strings.TrimSpace(v.Redis.Version+" "+v.Redis.Mode) + " at " + v.Redis.URL},
 		output.Field{Title: "EVENTS", Text: events},
