@@ -64,7 +64,7 @@ written, and the error says how many.`,
 		Example: `  leasehold sessions add -f sessions.jsonl --dry-run
   echo '{"id":"web","url":"http://10.0.0.7/","interval":"10s"}' | leasehold sessions add -f -
   leasehold sessions add web -f document.json --replace`,
-		Args: cobra.MaximumNArgs(1),
+		Args: oneID,
 	}, func(ctx context.Context, f *fleet, args []string) error { return f.addSessions(ctx, a, args) })
 	flags := cmd.Flags()
 	flags.StringVarP(&a.file, "file", "f", "", "file to read; - is standard input")

@@ -183,7 +183,7 @@ func (d Deps) listSessions() *cobra.Command {
 Lines and names (-o jsonl, -o name) are printed as they are read, in no order; the
 rest is sorted. IDs with control characters are escaped but for JSON and YAML.`,
 		Example: "  leasehold sessions ls --state unleased,failing\n  leasehold sessions ls --owner node-b -l team=core -o name",
-		Args:    NoArgs,
+		Args:    noID,
 	}, func(ctx context.Context, f *fleet, _ []string) error { return f.listSessions(ctx, &want) })
 	want.flags(cmd)
 	return cmd
