@@ -59,7 +59,7 @@ func (f *fleet) places() {
 	for _, p := range f.nodes {
 		f.print(fmt.Sprintf("  %-7s  http://%s/readyz   pid %d\n", p.name, p.addr, p.pid))
 	}
-	f.print("\n" + f.hints() + "Ctrl-C ends the demo.\n\n")
+	f.print("\n" + f.hints() + look(f.cfg.Program, f.redis) + "Ctrl-C ends the demo.\n\n")
 }
 
 // hints are what to try in another terminal.
