@@ -9,7 +9,7 @@
 //
 //   - A small heap may double, as by Go's default: a node that polls a lot collects no
 //     more often for this. A large one, which is a node with many sessions, may grow by
-//     a fifth: the most of it are sessions at rest. One that fills up, as in a
+//     a seventh: the most of it are sessions at rest. One that fills up, as in a
 //     start, may double, whatever its size.
 //
 //   - What a start needed besides is given back to the system when a large heap has stood

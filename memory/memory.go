@@ -11,8 +11,8 @@ const (
 	// room is how much garbage there may be, most and least percent of the live heap aside.
 	room        = 48 << 20
 	mostPercent = 100
-	// leastPercent costs a node of 100,000 sessions a collection in some seven seconds.
-	leastPercent = 20
+	// leastPercent costs a node of 100,000 sessions a collection in some five seconds.
+	leastPercent = 15
 
 	// fills is the part of the live heap by which one that fills up has grown in a pace.
 	fills = 16

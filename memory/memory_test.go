@@ -31,7 +31,8 @@ var _ = Describe("a heap", func() {
 		Entry("of 96 MiB", uint64(96<<20), 50),
 		Entry("of 160 MiB", uint64(160<<20), 30),
 		Entry("of 240 MiB", uint64(240<<20), 20),
-		Entry("of 10 GiB", uint64(10<<30), 20),
+		Entry("of 320 MiB", uint64(320<<20), 15),
+		Entry("of 10 GiB", uint64(10<<30), 15),
 	)
 
 	It("is full once for each height, however it goes up and down", func() {
@@ -71,7 +72,7 @@ var _ = Describe("a heap", func() {
 		defer debug.SetGCPercent(debug.SetGCPercent(100))
 		ctx, end := context.WithCancel(context.Background())
 		defer end()
-		hold := make([]byte, 300<<20)
+		hold := make([]byte, 400<<20)
 		runtime.GC()
 		go memory.Tend(ctx)
 		percent := func() int {
@@ -79,7 +80,7 @@ var _ = Describe("a heap", func() {
 			debug.SetGCPercent(p)
 			return p
 		}
-		Eventually(percent, "5s", "100ms").Should(Equal(20))
+		Eventually(percent, "5s", "100ms").Should(Equal(15))
 		runtime.KeepAlive(hold)
 		runtime.GC()
 		Eventually(percent, "5s", "100ms").Should(Equal(100))
