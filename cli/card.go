@@ -25,8 +25,5 @@ func (f *fleet) cards(ctx context.Context, ids []string) (map[string]lease.Card,
 
 // ago is how long something is over. Clocks of hosts differ: what is to come is now.
 func ago(now, then time.Time) string {
-	if then.IsZero() {
-		return ""
-	}
 	return duration(max(0, now.Sub(then)).Truncate(time.Second)) + " ago"
 }

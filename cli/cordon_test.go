@@ -88,26 +88,29 @@ func TestADrainWaitsForWhatOthersCanTake(t *testing.T) {
 	}
 }
 
+// draining drains a node in the background, from when that is known on.
+func (b *bench) draining(id string) <-chan reply {
+	done := make(chan reply, 1)
+	go func() { done <- b.run("nodes", "drain", id, "--timeout", "1m") }()
+	for b.cordon(id) == "" {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return done
+}
+
 func TestADrainEndsWhenItIsTakenBackOrTheNodeGoes(t *testing.T) {
 	b := newBench(t)
 	first := b.node("a")
 	b.node("b")
 	b.sessions("s1")
 	b.lease(first, "s1")
-	done := make(chan reply, 1)
-	go func() { done <- b.run("nodes", "drain", "a", "--timeout", "1m") }()
-	for b.cordon(first) == "" {
-		time.Sleep(10 * time.Millisecond)
-	}
+	done := b.draining(first)
 	time.Sleep(300 * time.Millisecond)
 	b.rdb.Del(t.Context(), b.keys.Cordon(first))
 	if got := <-done; got.code != 1 || !strings.Contains(got.stderr, first+" is to be drained no more") {
 		t.Errorf("%+v", got)
 	}
-	go func() { done <- b.run("nodes", "drain", "a", "--timeout", "1m") }()
-	for b.cordon(first) == "" {
-		time.Sleep(10 * time.Millisecond)
-	}
+	done = b.draining(first)
 	// It is stopped meanwhile, and dies before its last poll has ended.
 	if err := b.store.Publish(t.Context(), lease.Card{Instance: first, Leaving: true}, time.Minute); err != nil {
 		t.Fatal(err)
@@ -135,11 +138,7 @@ func TestADrainIsNotOverSinceRedisForgotTheNode(t *testing.T) {
 	b.node("b")
 	b.sessions("s1")
 	b.lease(first, "s1")
-	done := make(chan reply, 1)
-	go func() { done <- b.run("nodes", "drain", "a", "--timeout", "1m") }()
-	for b.cordon(first) == "" {
-		time.Sleep(10 * time.Millisecond)
-	}
+	done := b.draining(first)
 	time.Sleep(300 * time.Millisecond)
 	b.rdb.FlushAll(t.Context())
 	time.Sleep(2500 * time.Millisecond) // it looks meanwhile

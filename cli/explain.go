@@ -79,7 +79,7 @@ func (r sessionDetail) fields() []output.Field {
 	}
 	fields = append(fields, ignoredField(r.Ignored)...)
 	if r.Document != nil {
-		fields = append(fields, output.Field{Title: "DOCUMENT", Text: compact(r.Document), Plain: true})
+		fields = append(fields, output.Field{Title: "DOCUMENT", Text: compact(decoded(r.Document)), Plain: true})
 	}
 	return fields
 }

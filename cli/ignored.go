@@ -22,27 +22,23 @@ func knownFields() []string {
 // it is no slip.
 func ignored(raw []byte) []string {
 	known := append(knownFields(), "id", "session_id")
-	names := fieldNames(raw, "")
-	var expect struct{ Expect json.RawMessage }
-	if json.Unmarshal(raw, &expect) == nil {
-		names = append(names, fieldNames(expect.Expect, "expect.")...)
+	fields := fieldsOf(raw)
+	names := slices.Collect(maps.Keys(fields))
+	for name := range fieldsOf(fields["expect"]) {
+		names = append(names, "expect."+name)
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(known, name) })
 	slices.Sort(names)
 	return names
 }
 
-// fieldNames are those of an object; what is none has none.
-func fieldNames(raw []byte, prefix string) []string {
+// fieldsOf are those of an object; what is none has none.
+func fieldsOf(raw []byte) map[string]json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
 		return nil
 	}
-	var names []string
-	for name := range maps.Keys(fields) {
-		names = append(names, prefix+name)
-	}
-	return names
+	return fields
 }
 
 // stray is a field that means nothing to nodes, and where an input has it.

@@ -209,8 +209,7 @@ func document(raw []byte) (session.Document, error) {
 	case found:
 		return session.Document{ID: id, Raw: doc}, nil
 	}
-	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &fields) // Take has read it
+	fields := fieldsOf(raw)
 	for _, name := range []string{"session_id", "id"} {
 		if fields[name] != nil {
 			return session.Document{}, fmt.Errorf("%s must be a string", name)

@@ -72,31 +72,29 @@ func span(ms *int64) int64 {
 // compact is a value as one line of JSON that is safe to print, and to paste: it is the
 // value still, without the escapes that are for HTML.
 func compact(v any) string {
-	text, err := json.Marshal(v)
+	var line strings.Builder
+	e := json.NewEncoder(&line)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
 	if err != nil { // it was JSON
 		return ""
 	}
-	if bytes.Contains(text, []byte(`\u00`)) {
-		text = withoutEscapes(text)
-	}
-	return printable(string(bytes.TrimSpace(text)))
+	return printable(strings.TrimSuffix(line.String(), "\n"))
 }
 
-func withoutEscapes(text []byte) []byte {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var v any
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	err := d.Decode(&v)
-	if err == nil {
-		err = e.Encode(v)
+// decoded are the fields of a document without the escapes that each was encoded with.
+func decoded(doc map[string]json.RawMessage) map[string]any {
+	fields := make(map[string]any, len(doc))
+	for name, raw := range doc {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber() // all digits
+		var v any
+		if d.Decode(&v) != nil {
+			v = raw
+		}
+		fields[name] = v
 	}
-	if err != nil {
-		return text
-	}
-	return out.Bytes()
+	return fields
 }
 
 // printable escapes, as JSON does, what does not print in a text of JSON. All of that is in
