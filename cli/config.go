@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -41,7 +40,7 @@ env or default. Secrets are masked. Redis is not asked.`
 	}, func(cfg config.Config) error {
 		for _, s := range cfg.Settings() {
 			if s.Value != "" {
-				fmt.Fprintf(d.Stdout, "%s=%s\n", s.Name, quoted(s.Value))
+				fmt.Fprintf(d.Stdout, "%s=%s\n", s.Name, config.Quoted(s.Value))
 			}
 		}
 		return nil
@@ -91,13 +90,4 @@ func (d Deps) onSettings(cmd *cobra.Command, do func(config.Config) error) *cobr
 		return failure(do(cfg))
 	}
 	return cmd
-}
-
-// quoted is a value as files of variables, and shells, take it.
-func quoted(value string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:/.,@%"
-	if strings.Trim(value, plain) == "" {
-		return value
-	}
-	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
 }

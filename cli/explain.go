@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"leasehold/cli/output"
+	"leasehold/config"
 	"leasehold/fleetview"
 	"leasehold/lease"
 	"leasehold/session"
@@ -138,30 +139,30 @@ func (f *fleet) draftWith(ctx context.Context, see func([]fleetview.Session)) (f
 	if err != nil {
 		return nil, nil, err
 	}
-	most, err := f.limits(ctx, nodes)
+	cards, err := f.cards(ctx, nodes.Names())
 	if err != nil {
 		return nil, nil, err
 	}
-	draft := fleetview.NewDraft(nodes, most)
-	err = f.readAll(ctx, nodes, func(some []fleetview.Session) error {
-		draft.Add(some)
-		see(some)
-		return nil
-	})
+	draft, err := f.drafted(ctx, nodes, cards, see)
 	return nodes, draft, err
 }
 
-// limits reads the most that each node takes, as far as it has published that.
-func (f *fleet) limits(ctx context.Context, nodes fleetview.Nodes) (map[string]int, error) {
-	cards, err := f.cards(ctx, nodes.Names())
-	if err != nil {
-		return nil, err
-	}
+// drafted reads all sessions, for a plan of these nodes that knows the most that each takes,
+// as far as it has published that.
+func (f *fleet) drafted(
+	ctx context.Context, nodes fleetview.Nodes, cards map[string]lease.Card, see func([]fleetview.Session),
+) (*fleetview.Draft, error) {
 	most := make(map[string]int)
 	for id, card := range cards {
 		most[id] = card.MaxSessions
 	}
-	return most, nil
+	draft := fleetview.NewDraft(nodes, most)
+	err := f.readAll(ctx, nodes, func(some []fleetview.Session) error {
+		draft.Add(some)
+		see(some)
+		return nil
+	})
+	return draft, err
 }
 
 // explanation is what explain prints.
@@ -239,7 +240,7 @@ func (e explanation) fields(weights bool) []output.Field {
 	}
 	fields = append(fields, ignoredField(e.Ignored)...)
 	if e.State == fleetview.Paused {
-		fields = append(fields, output.Field{Title: "TO RESUME", Text: "leasehold sessions resume " + quoted(e.SessionID)})
+		fields = append(fields, output.Field{Title: "TO RESUME", Text: "leasehold sessions resume " + config.Quoted(e.SessionID)})
 	}
 	for _, n := range e.Ranking {
 		notes := []string{fmt.Sprintf("%s: %d of %d sessions", n.InstanceID, n.Leases, n.Share)}

@@ -173,7 +173,7 @@ func (f *fleet) one(ctx context.Context, id string) (fleetview.Session, error) {
 func (f *fleet) missing(ctx context.Context, id string) error {
 	said := fmt.Sprintf("no session %q: there is no document %q", id, f.cfg.Keys.Session(id))
 	if in, _, err := f.inspect(ctx, id); err == nil {
-		said += fmt.Sprintf("; %s has its lease: leasehold leases get %s", rediskey.Display(in.Holder), quoted(id))
+		said += fmt.Sprintf("; %s has its lease: leasehold leases get %s", rediskey.Display(in.Holder), config.Quoted(id))
 	}
 	return errors.New(said)
 }

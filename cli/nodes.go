@@ -160,11 +160,15 @@ func (d Deps) getNode() *cobra.Command {
 // nodeRows reads all nodes, in the order of their names.
 func (f *fleet) nodeRows(ctx context.Context) ([]nodeRow, fleetview.Nodes, error) {
 	sent := time.Now()
-	nodes, draft, err := f.draft(ctx)
+	nodes, err := f.nodes(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	cards, err := f.cards(ctx, nodes.Names())
+	if err != nil {
+		return nil, nil, err
+	}
+	draft, err := f.drafted(ctx, nodes, cards, func([]fleetview.Session) {})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"leasehold/config"
 	"leasehold/rediskey"
 )
 
@@ -22,7 +23,7 @@ func oneID(_ *cobra.Command, args []string) error {
 func noID(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("takes no ID: -l KEY=VALUE, --state and --owner say which sessions are listed; to show one: leasehold sessions get %s",
-			rediskey.Display(quoted(args[0])))
+			rediskey.Display(config.Quoted(args[0])))
 	}
 	return nil
 }
