@@ -61,7 +61,8 @@ func bareLoop(t *testing.T, s *stand, to *target) float64 {
 	return rate
 }
 
-// delayAt measures how late polls begin at so many a second.
+// delayAt measures how late polls begin at so many a second: right after a start, in which
+// all sessions were polled in one burst, and when they have moved apart.
 func delayAt(t *testing.T, r *report, rate float64) {
 	t.Helper()
 	f := newFleet(t, 0)
@@ -74,15 +75,27 @@ func delayAt(t *testing.T, r *report, rate float64) {
 		return n.metric(t, "polls_total", `"success"`) >= hotSessions
 	})
 	time.Sleep(3 * time.Second)
+	const what = "polls at half that rate: start behind the slot"
+	first := delaysIn(t, n, hotFor)
+	r.ours(t, what+", of the first, p50", "ms", inHistogram(first, 0.5)*1000, nil)
+	r.ours(t, what+", of the first, p99", "ms", inHistogram(first, 0.99)*1000, nil)
+	// A slot moves by a fiftieth of the interval, and has at most all of it to go.
+	time.Sleep(50 * max(interval, hotInterval))
+	then := delaysIn(t, n, hotFor)
+	r.ours(t, what+", p50", "ms", inHistogram(then, 0.5)*1000, nil)
+	r.ours(t, what+", p99", "ms", inHistogram(then, 0.99)*1000, atMost(20))
+}
+
+// delaysIn is what becomes of delays in a while.
+func delaysIn(t *testing.T, n *process, d time.Duration) map[float64]float64 {
+	t.Helper()
 	before := delays(t, n)
-	time.Sleep(hotFor)
+	time.Sleep(d)
 	after := delays(t, n)
 	for le := range after {
 		after[le] -= before[le]
 	}
-	what := "polls at half that rate: start behind the slot, "
-	r.ours(t, what+"p50", "ms", inHistogram(after, 0.5)*1000, nil)
-	r.ours(t, what+"p99", "ms", inHistogram(after, 0.99)*1000, atMost(20))
+	return after
 }
 
 // delays reads the buckets of the node's poll delays by their upper bounds.
